@@ -94,7 +94,7 @@ func (s *Service) Begin(ctx context.Context, site Site) (code, address string, w
 // Bind connects the account of a token to a person if it is theirs. Its error is a sentence.
 func (s *Service) Bind(ctx context.Context, site Site, team, user string, t *oauth2.Token) (login string, err error) {
 	host := site.Host()
-	config := forge.Config{Kind: site.Kind, URL: site.URL, API: site.API, Token: func(context.Context) (string, error) { return t.AccessToken, nil }}
+	config := site.config(t)
 	r, err := forge.New(config)
 	if err != nil {
 		return "", err

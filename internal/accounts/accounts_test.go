@@ -21,10 +21,11 @@ import (
 	"deckhand/internal/store/storetest"
 )
 
-// site is a forge with GitLab's device flow: answers are what it says to the polls, in turn, and
-// the account of each token is its login.
+// site is a forge with GitLab's device flow, below a path of its host: answers are what it says to the
+// polls, in turn, and the account of each token is its login.
 type site struct {
 	*httptest.Server
+	base      string // its address
 	mu        sync.Mutex
 	answers   []string
 	refreshes atomic.Int32
@@ -32,7 +33,7 @@ type site struct {
 	refusing  atomic.Bool
 }
 
-func newSite(t *testing.T, answers ...string) *site {
+func newSite(t *testing.T, below string, answers ...string) *site {
 	s := &site{answers: answers}
 	mux := http.NewServeMux()
 	say := func(w http.ResponseWriter, status int, v any) {
@@ -41,7 +42,7 @@ func newSite(t *testing.T, answers ...string) *site {
 		_ = json.NewEncoder(w).Encode(v)
 	}
 	mux.HandleFunc("POST /oauth/authorize_device", func(w http.ResponseWriter, r *http.Request) {
-		say(w, 200, map[string]any{"device_code": "device", "user_code": "ABCD-1234", "verification_uri": s.URL + "/oauth/device", "expires_in": 300, "interval": 1})
+		say(w, 200, map[string]any{"device_code": "device", "user_code": "ABCD-1234", "verification_uri": s.base + "/oauth/device", "expires_in": 300, "interval": 1})
 	})
 	mux.HandleFunc("POST /oauth/token", func(w http.ResponseWriter, r *http.Request) {
 		if r.FormValue("grant_type") == "refresh_token" {
@@ -80,9 +81,19 @@ func newSite(t *testing.T, answers ...string) *site {
 			{"email": login(r) + "@example.com", "confirmed_at": "2026-01-01T00:00:00Z"}, {"email": "grace@example.com", "confirmed_at": nil},
 		})
 	})
-	s.Server = httptest.NewServer(mux)
+	s.Server = httptest.NewServer(http.StripPrefix(below, mux))
+	s.base = s.URL + below
 	t.Cleanup(s.Close)
 	return s
+}
+
+// site is how people connect there.
+func (s *site) site() Site {
+	at := Site{Kind: forge.GitLab, URL: s.base + "/team/web.git", ClientID: "app"}
+	if s.base != s.URL {
+		at.API = s.base + "/api/v4"
+	}
+	return at
 }
 
 func key(t *testing.T, fill string) Key {
@@ -100,7 +111,7 @@ func world(t *testing.T, at *site) (s *Service, where Site, db *store.Store, tol
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	where = Site{Kind: forge.GitLab, URL: at.URL + "/team/web.git", ClientID: "app"}
+	where = at.site()
 	var mu sync.Mutex
 	told = new([]string)
 	s = New(Config{Store: db, Key: key(t, "k"), Sites: []Site{where}, Logins: map[string]map[string]string{"UNAMED": {where.Host(): "nora"}}, Log: zap.NewNop()})
@@ -124,16 +135,19 @@ func wants(t *testing.T, err error, part string) {
 // asked too often; it says how it ended.
 func TestACodeIsEntered(t *testing.T) {
 	t.Parallel()
-	for last, want := range map[string]string{"token ada": "", "access_denied": "told not to connect", "expired_token": "has expired", "<b>odd": "did not connect"} {
-		t.Run(last, func(t *testing.T) {
+	for _, c := range []struct{ below, last, want string }{
+		{"", "token ada", ""}, {"/gitlab", "token ada", ""}, {"", "access_denied", "told not to connect"}, {"", "expired_token", "has expired"}, {"/gitlab", "<b>odd", "did not connect"},
+	} {
+		below, last, want := c.below, c.last, c.want
+		t.Run(last+below, func(t *testing.T) {
 			t.Parallel()
-			at := newSite(t, "authorization_pending", last)
+			at := newSite(t, below, "authorization_pending", last)
 			if want == "" {
 				at.answers = []string{"authorization_pending", "slow_down", last}
 			}
 			s := New(Config{Log: zap.NewNop()})
-			code, address, wait, err := s.Begin(t.Context(), Site{Kind: forge.GitLab, URL: at.URL + "/team/web.git", ClientID: "app"})
-			if err != nil || code != "ABCD-1234" || address != at.URL+"/oauth/device" {
+			code, address, wait, err := s.Begin(t.Context(), at.site())
+			if err != nil || code != "ABCD-1234" || address != at.base+"/oauth/device" {
 				t.Fatal(code, address, err)
 			}
 			token, err := wait(t.Context())
@@ -150,7 +164,7 @@ func TestACodeIsEntered(t *testing.T) {
 // and to one person; the token is nowhere in clear.
 func TestWhoseAccountItIs(t *testing.T) {
 	t.Parallel()
-	s, at, db, _ := world(t, newSite(t))
+	s, at, db, _ := world(t, newSite(t, ""))
 	bind := func(user, token string) error {
 		_, err := s.Bind(t.Context(), at, "T1", user, &oauth2.Token{AccessToken: token})
 		return err
@@ -187,7 +201,7 @@ func TestWhoseAccountItIs(t *testing.T) {
 // done with it any more; disconnecting has the forge forget it, for its owner alone.
 func TestATokenEnds(t *testing.T) {
 	t.Parallel()
-	forges := newSite(t)
+	forges := newSite(t, "/gitlab")
 	s, at, _, told := world(t, forges)
 	bind := func() {
 		if _, err := s.Bind(t.Context(), at, "T1", "UADA", &oauth2.Token{AccessToken: "ada-old", RefreshToken: "r", Expiry: time.Now().Add(time.Minute)}); err != nil {
@@ -221,7 +235,7 @@ func TestATokenEnds(t *testing.T) {
 	forges.refusing.Store(true)
 	for range 2 {
 		token := fmt.Sprintf("ada-fresh-%d", forges.refreshes.Load())
-		call, err := http.NewRequestWithContext(t.Context(), http.MethodGet, forges.URL+"/api/v4/user", nil)
+		call, err := http.NewRequestWithContext(t.Context(), http.MethodGet, forges.base+"/api/v4/user", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

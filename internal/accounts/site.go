@@ -49,13 +49,18 @@ func client(ctx context.Context) context.Context {
 	}})
 }
 
-// root is the site's address, whose rest of a path is path.
+// root is a path of the site's.
 func (s Site) root(path string) string {
-	u, err := url.Parse(s.URL)
+	u, err := forge.Site(s.config(nil))
 	if err != nil {
 		return ""
 	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: path}).String()
+	return u.JoinPath(path).String()
+}
+
+// config is how its API is called with somebody's token.
+func (s Site) config(t *oauth2.Token) forge.Config {
+	return forge.Config{Kind: s.Kind, URL: s.URL, API: s.API, Token: func(context.Context) (string, error) { return t.AccessToken, nil }}
 }
 
 func (s Site) oauth() *oauth2.Config {

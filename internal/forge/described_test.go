@@ -150,6 +150,7 @@ type answerer struct {
 	d     *description
 	say   func(operation string, a asked) (status int, with any) // with is patched into what is usual
 	check func(a asked) (operation string, usual func(status int) any, fits func(status int, answer any) error)
+	below string                      // the path of the host that it is below, if any
 	raw   map[string]http.HandlerFunc // by method and path: what no description has
 
 	mu    sync.Mutex
@@ -199,9 +200,9 @@ func (s *answerer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *answerer) open(kind Kind, repository, api string) Repository {
 	s.t.Helper()
-	s.Server = httptest.NewServer(s)
+	s.Server = httptest.NewServer(http.StripPrefix(s.below, s))
 	s.t.Cleanup(s.Close)
-	r, err := New(Config{Kind: kind, URL: s.URL + "/" + repository + ".git", API: s.URL + api, Token: func(context.Context) (string, error) { return "canary", nil }})
+	r, err := New(Config{Kind: kind, URL: s.URL + s.below + "/" + repository + ".git", API: s.URL + s.below + api, Token: func(context.Context) (string, error) { return "canary", nil }})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -281,8 +282,13 @@ func matches(template, path string) bool {
 
 // gitLabAPI serves what GitLab's JavaScript client takes for an answer.
 func gitLabAPI(t *testing.T, say func(operation string, a asked) (int, any)) (*answerer, Repository) {
+	return gitLabBelow(t, "", say)
+}
+
+// gitLabBelow is one below a path of its host.
+func gitLabBelow(t *testing.T, path string, say func(operation string, a asked) (int, any)) (*answerer, Repository) {
 	d := described(t, "gitlab")
-	s := &answerer{t: t, d: d, say: say, raw: map[string]http.HandlerFunc{}}
+	s := &answerer{t: t, d: d, say: say, below: path, raw: map[string]http.HandlerFunc{}}
 	const project = "/api/v4/projects/team%2Fsub%2Fweb"
 	holds := map[string]string{
 		"GET /user": "account", "GET /users": "users", "GET :": "project", "GET :/labels": "labels", "POST :/merge_requests": "request", "GET :/merge_requests": "requests",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -42,17 +41,12 @@ type unmerged struct {
 }
 
 func newGitea(c Config) (Repository, error) {
-	root, path, err := place(c.URL, 2)
+	at, err := locate(c)
 	if err != nil {
 		return nil, err
 	}
-	if c.API != "" {
-		if root, err = url.Parse(strings.TrimSuffix(strings.TrimRight(c.API, "/"), "/api/v1")); err != nil || root.Host == "" {
-			return nil, fmt.Errorf("%q is no address of an API: write https://host/api/v1", c.API)
-		}
-	}
 	return &ofGitea{
-		client: newClient(c, root), root: root.String(), host: root.Host, owner: path[0], name: path[1],
+		client: newClient(c, at.api), root: strings.TrimSuffix(at.api.String(), "/api/v1"), host: at.api.Host, owner: at.path[0], name: at.path[1],
 		unmerged: map[int]unmerged{}, settledIn: settling,
 	}, nil
 }

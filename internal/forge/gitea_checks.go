@@ -3,7 +3,6 @@ package forge
 import (
 	"context"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -17,15 +16,9 @@ func (g *ofGitea) Checks(ctx context.Context, commit string) ([]Check, error) {
 	if err != nil {
 		return nil, failed("read the checks", g.host, err)
 	}
-	newest := map[string]*gitea.Status{}
+	var found newest
 	for _, s := range all {
-		if before := newest[s.Context]; before == nil || s.ID > before.ID {
-			newest[s.Context] = s
-		}
-	}
-	checks := make([]Check, 0, len(newest))
-	for name, s := range newest {
-		c := Check{ID: strconv.FormatInt(s.ID, 10), Name: name, URL: s.TargetURL, Summary: s.Description, State: CheckSkipped}
+		c := Check{ID: strconv.FormatInt(s.ID, 10), Name: s.Context, URL: s.TargetURL, Summary: s.Description, State: CheckSkipped}
 		switch s.State {
 		case gitea.StatusPending:
 			c.State = CheckPending
@@ -40,10 +33,9 @@ func (g *ofGitea) Checks(ctx context.Context, commit string) ([]Check, error) {
 				c.URL = u.String()
 			}
 		}
-		checks = append(checks, c)
+		found.add(c, s.ID)
 	}
-	slices.SortFunc(checks, func(a, b Check) int { return strings.Compare(a.Name, b.Name) })
-	return checks, nil
+	return found.all(), nil
 }
 
 func (g *ofGitea) FailureLog(ctx context.Context, c Check, limit int) (string, error) {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -30,24 +29,16 @@ type ofGitHub struct {
 const perPage = 100
 
 func newGitHub(c Config) (Repository, error) {
-	site, path, err := place(c.URL, 2)
+	at, err := locate(c)
 	if err != nil {
 		return nil, err
 	}
-	usual := site.JoinPath("api/v3").String() // of an Enterprise Server
-	if host := strings.ToLower(site.Host); host == "github.com" || strings.HasSuffix(host, ".ghe.com") {
-		usual = "https://api." + host
-	}
-	api, err := apiOf(c, usual)
-	if err != nil {
-		return nil, err
-	}
-	g := &ofGitHub{host: site.Host, owner: path[0], name: path[1], http: newClient(c, api)}
-	base := api.String() + "/"
+	g := &ofGitHub{host: at.site.Host, owner: at.path[0], name: at.path[1], http: newClient(c, at.api)}
+	base := at.api.String() + "/"
 	if g.rest, err = github.NewClient(github.WithHTTPClient(g.http), github.WithURLs(&base, nil), github.WithDisableRateLimitCheck()); err != nil {
 		return nil, fmt.Errorf("read the address of the API: %w", err)
 	}
-	graph := *api
+	graph := *at.api
 	if before, ok := strings.CutSuffix(graph.Path, "/v3"); ok { // of an Enterprise Server
 		graph.Path = before
 	}
@@ -245,12 +236,4 @@ func known(names, list []string) (out []string) {
 		}
 	}
 	return out
-}
-
-// withoutURL is the error of a call without its address, which may hold a signature.
-func withoutURL(err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		return u.Err
-	}
-	return err
 }

@@ -3,9 +3,7 @@ package forge
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -190,17 +188,9 @@ func (g *ofGitHub) jobLog(ctx context.Context, id int64, limit int) (string, err
 	if err != nil {
 		return "", err
 	}
-	response, err := g.http.Do(request)
-	if err != nil {
-		return "", withoutURL(err)
-	}
-	defer response.Body.Close() //nolint:errcheck // it is in memory
-	log, err := io.ReadAll(response.Body)
+	log, err := download(g.http, request)
 	if err != nil {
 		return "", err
-	}
-	if response.StatusCode != http.StatusOK {
-		return "", errors.New(response.Status)
 	}
 	lines := logLines(log)
 	for _, step := range job.Steps {

@@ -20,21 +20,13 @@ type ofGitLab struct {
 }
 
 func newGitLab(c Config) (Repository, error) {
-	site, path, err := place(c.URL, 0)
+	at, err := locate(c)
 	if err != nil {
 		return nil, err
 	}
-	api, err := apiOf(c, site.JoinPath("api/v4").String())
-	if err != nil {
-		return nil, err
-	}
-	g := &ofGitLab{host: site.Host, project: strings.Join(path, "/"), api: api, http: newClient(c, api)}
-	// A GitLab that is below a path of its host has its projects there, too.
-	if below := strings.Trim(strings.TrimSuffix(api.Path, "/api/v4"), "/"); below != "" && api.Host == site.Host {
-		g.project = strings.TrimPrefix(g.project, below+"/")
-	}
+	g := &ofGitLab{host: at.site.Host, project: strings.Join(at.path, "/"), api: at.api, http: newClient(c, at.api)}
 	// It neither tries again nor waits: its callers know when, and a second merge is none.
-	g.rest, err = gitlab.NewAuthSourceClient(gitlab.Unauthenticated{}, gitlab.WithBaseURL(api.String()), gitlab.WithHTTPClient(g.http),
+	g.rest, err = gitlab.NewAuthSourceClient(gitlab.Unauthenticated{}, gitlab.WithBaseURL(at.api.String()), gitlab.WithHTTPClient(g.http),
 		gitlab.WithCustomRetryMax(0), gitlab.WithCustomLimiter(noLimit{}))
 	if err != nil {
 		return nil, fmt.Errorf("read the address of the API: %w", err)

@@ -2,9 +2,7 @@ package forge
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -105,15 +103,7 @@ func (g *ofGitLab) trace(ctx context.Context, job int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	response, err := g.http.Do(request)
-	if err != nil {
-		return nil, withoutURL(err)
-	}
-	defer response.Body.Close() //nolint:errcheck // it is in memory
-	if response.StatusCode != http.StatusOK {
-		return nil, errors.New(response.Status)
-	}
-	return io.ReadAll(response.Body)
+	return download(g.http, request)
 }
 
 // ownLines are those of the job's own script, and the runner's last words. What else it did

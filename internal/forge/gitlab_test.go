@@ -116,7 +116,16 @@ func serveFiles(s *answerer, trace http.HandlerFunc) {
 // What GitLab's JavaScript client asks for the same, and takes for answers.
 func TestGitLab(t *testing.T) {
 	t.Parallel()
-	s, r := gitLabAPI(t, gitLabSays)
+	for _, below := range []string{"", "/git/lab"} {
+		s, r := gitLabBelow(t, below, gitLabSays)
+		speaksGitLab(t, s, r)
+		if site, err := Site(Config{Kind: GitLab, URL: s.URL + below + "/team/sub/web.git", API: s.URL + below + "/api/v4"}); err != nil || site.String() != s.URL+below {
+			t.Errorf("its own pages are at %v (%v), want %s", site, err, s.URL+below)
+		}
+	}
+}
+
+func speaksGitLab(t *testing.T, s *answerer, r Repository) {
 	const stamp = "2026-01-02T03:04:05.123456Z 00O "
 	serveFiles(s, func(w http.ResponseWriter, _ *http.Request) {
 		for _, text := range []string{

@@ -1,6 +1,10 @@
 package forge
 
 import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -9,6 +13,23 @@ import (
 // logWindow is how much is read of the end of a log of which limit bytes are wanted: what
 // comes after the failing step is cut off.
 func logWindow(limit int) int { return max(4*limit, 512<<10) }
+
+// download returns what a forge stores, perhaps elsewhere. Its error does not have the address, which may hold a
+// signature.
+func download(client *http.Client, request *http.Request) ([]byte, error) {
+	response, err := client.Do(request)
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return nil, u.Err
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close() //nolint:errcheck // it is in memory
+	if response.StatusCode != http.StatusOK {
+		return nil, errors.New(response.Status)
+	}
+	return io.ReadAll(response.Body)
+}
 
 var (
 	escapes = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -~]`)

@@ -22,30 +22,51 @@ func New(c Config) (Repository, error) {
 	return open(c)
 }
 
-// place splits a repository's address for git into the forge's own address, which may have a
-// path, and the repository's path there.
-func place(address string, segments int) (root *url.URL, path []string, err error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil {
-		return nil, nil, fmt.Errorf("%q is no address of a repository: write https://host/team/web.git", address)
-	}
-	parts := strings.Split(strings.Trim(strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), ".git"), "/"), "/")
-	if segments == 0 {
-		segments = len(parts) // all of it: groups within groups
-	}
-	if len(parts) < max(segments, 2) {
-		return nil, nil, fmt.Errorf("%q does not say whose repository it is: write https://host/team/web.git", address)
-	}
-	root = &url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.Join(append([]string{""}, parts[:len(parts)-segments]...), "/")}
-	return root, parts[len(parts)-segments:], nil
+// address is where a repository and its API are.
+type address struct {
+	site *url.URL // the forge's own, which may have a path
+	path []string // of the repository there
+	api  *url.URL
 }
 
-// apiOf reads the address of an API: the one that is configured, or else the usual one.
-func apiOf(c Config, usual string) (*url.URL, error) {
-	address := cmp.Or(strings.TrimRight(c.API, "/"), usual)
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, fmt.Errorf("%q is no address of an API: write one such as %s", address, usual)
+// locate finds the addresses of a repository. A GitLab below a path of its host is known by its API's address alone:
+// a group may have the path's name.
+func locate(c Config) (a address, err error) {
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil {
+		return a, fmt.Errorf("%q is no address of a repository: write https://host/team/web.git", c.URL)
 	}
-	return u, nil
+	a.path = strings.Split(strings.Trim(strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), ".git"), "/"), "/")
+	if len(a.path) < 2 {
+		return a, fmt.Errorf("%q does not say whose repository it is: write https://host/team/web.git", c.URL)
+	}
+	a.site = &url.URL{Scheme: u.Scheme, Host: u.Host}
+	if c.Kind != GitLab { // which has groups within groups
+		before := len(a.path) - 2
+		a.site.Path, a.path = strings.Join(append([]string{""}, a.path[:before]...), "/"), a.path[before:]
+	}
+	end := map[Kind]string{GitLab: "/api/v4", Gitea: "/api/v1"}[c.Kind]
+	api := a.site.JoinPath(cmp.Or(end, "/api/v3")).String() // that of a GitHub Enterprise Server
+	if host := strings.ToLower(u.Host); c.Kind == GitHub && (host == "github.com" || strings.HasSuffix(host, ".ghe.com")) {
+		api = "https://api." + host
+	}
+	if c.API != "" {
+		api = strings.TrimSuffix(strings.TrimRight(c.API, "/"), end) + end
+	}
+	if a.api, err = url.Parse(api); err != nil || a.api.Host == "" || a.api.Scheme != "https" && a.api.Scheme != "http" {
+		return a, fmt.Errorf("%q is no address of an API: write one such as https://host/api/v1", c.API)
+	}
+	if c.Kind == GitLab && strings.EqualFold(a.api.Host, u.Host) {
+		below := strings.TrimSuffix(a.api.Path, end)
+		if rest, ok := strings.CutPrefix("/"+strings.Join(a.path, "/"), below+"/"); ok {
+			a.site.Path, a.path = below, strings.Split(rest, "/")
+		}
+	}
+	return a, nil
+}
+
+// Site returns the address of a forge's own pages, which may have a path.
+func Site(c Config) (*url.URL, error) {
+	a, err := locate(c)
+	return a.site, err
 }
