@@ -120,6 +120,8 @@ func (a App) mint(ctx context.Context, p place, r rights) (t mintedToken, err er
 	switch {
 	case status == http.StatusNotFound:
 		return t, fmt.Errorf("the GitHub App %s is not installed on %s; install it there (the app's page, Install App) with %s", a.ID, p.path, r.lacking(nil))
+	case status == http.StatusMovedPermanently:
+		return t, fmt.Errorf("the repository %s has another name at GitHub by now; write that one into deckhand.yaml", p.path)
 	case status == http.StatusUnauthorized:
 		return t, fmt.Errorf("GitHub does not take the key of the app %s; see whether github_app names the right id and a private key of this app, and whether this machine's clock is right", a.ID)
 	case err != nil:

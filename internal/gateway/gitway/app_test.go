@@ -57,6 +57,8 @@ func newGitHub(t *testing.T) *github {
 			fmt.Fprint(w, g.installation)
 		case r.Method+r.URL.Path == "POST/app/installations/42/access_tokens":
 			g.mint(w, r)
+		case r.URL.Path == "/repos/team/shop/installation":
+			w.WriteHeader(http.StatusMovedPermanently)
 		default:
 			w.WriteHeader(http.StatusNotFound)
 		}
@@ -139,6 +141,7 @@ func TestAnAppThatIsNotLetIn(t *testing.T) {
 		want string
 	}{
 		{g.app(), "team/other", "the GitHub App 7 is not installed on team/other; install it there"},
+		{g.app(), "team/shop", "the repository team/shop has another name at GitHub by now"},
 		{other, "team/web", "GitHub does not take the key of the app 8"},
 		{nobody, "team/web", "the key of the GitHub App cannot be read"},
 		{App{ID: "7", KeyEnv: forgetest.TokenEnv, API: g.URL}, "team/web", "the variable " + forgetest.TokenEnv + " holds no private key"},

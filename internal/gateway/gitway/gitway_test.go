@@ -222,6 +222,26 @@ func TestAForgeThatIsNotReached(t *testing.T) {
 	}
 }
 
+// A repository that has another name by now is fetched from and pushed to where the forge says.
+func TestARepositoryWithAnotherName(t *testing.T) {
+	t.Parallel()
+	f := forgetest.New(t)
+	v := newVisit(t, f, remoteOf(f, "web"))
+	v.clone()
+	f.Rename("web", "shop")
+	v.must("fetch", "origin")
+	v.AllowPush("toolu_1", Pass{})
+	v.commit("mine")
+	v.must("push", "origin", "HEAD:deckhand/x")
+	tip := strings.TrimSpace(v.must("rev-parse", "HEAD"))
+	if err := remoteOf(f, "web").PushCommit(t.Context(), forgetest.Folder(t), []string{filepath.Join(f.Bare("shop"), "objects")}, "deckhand/y", "", tip); err != nil {
+		t.Error(err)
+	}
+	if out := f.Git(f.Bare("shop"), "for-each-ref", "--format=%(refname) %(subject)"); out != "refs/heads/deckhand/x mine\nrefs/heads/deckhand/y mine\nrefs/heads/main file 1 of web\n" {
+		t.Error(out)
+	}
+}
+
 // What a forge refuses is said in its words; a hook of its own, for one.
 func TestTheForgeRefuses(t *testing.T) {
 	t.Parallel()

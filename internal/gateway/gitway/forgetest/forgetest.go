@@ -36,6 +36,7 @@ type Forge struct {
 
 	mu        sync.Mutex
 	passwords []string
+	renamed   map[string]string // repositories' paths by those that they had
 	asked     []string
 }
 
@@ -62,6 +63,13 @@ func (f *Forge) handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()
 		f.mu.Lock()
+		for was, is := range f.renamed {
+			if rest, ok := strings.CutPrefix(r.URL.RequestURI(), was); ok {
+				f.mu.Unlock()
+				http.Redirect(w, r, is+rest, http.StatusMovedPermanently)
+				return
+			}
+		}
 		ok := user == "x-access-token" && slices.Contains(f.passwords, password)
 		if ok {
 			f.asked = append(f.asked, r.Method+" "+r.URL.RequestURI())
@@ -84,6 +92,17 @@ func (f *Forge) URL(name string) string { return f.web.URL + "/team/" + name + "
 
 // Bare is the folder of a repository, and Work a working tree of it.
 func (f *Forge) Bare(name string) string { return filepath.Join(f.dir, "team", name+".git") }
+
+// Rename gives a repository another name, and sends on whoever asks for it by the old one.
+func (f *Forge) Rename(was, is string) {
+	f.t.Helper()
+	if err := os.Rename(f.Bare(was), f.Bare(is)); err != nil {
+		f.t.Fatal(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.renamed = map[string]string{"/team/" + was + ".git": "/team/" + is + ".git"}
+}
 
 // Work is somebody else's working tree of a repository.
 func (f *Forge) Work(name string) string { return filepath.Join(f.dir, "work-"+name) }
