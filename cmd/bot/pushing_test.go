@@ -14,7 +14,7 @@ import (
 // TestAPushOfTwoPeople: what two people approve is one push. When the branch moves after the
 // first of them has approved, or after both have, it is another push: it is asked again, and
 // nobody has approved it. Of 400 files the card names first the one that pipelines run, and
-// links and submodules as what they are.
+// links and submodules as what they are. A clone of a further repository is pushed alike.
 func TestAPushOfTwoPeople(t *testing.T) {
 	t.Parallel()
 	f := forgetest.New(t)
@@ -22,11 +22,11 @@ func TestAPushOfTwoPeople(t *testing.T) {
 	w.env = []string{forgetest.TokenEnv + "=" + forgetest.Password}
 	config := fmt.Sprintf(`git: {token_env: %s}
 posture: contained
-projects: {web: {repo: %q, workspace: worktree}}
+projects: {web: {repo: %q, workspace: worktree, git: {also: [%q]}}}
 channels: {%s: web}
 roles: {admins: [%s], approvers: [%s], users: [%s]}
 policy: {rules: [{ask: Bash(git push *), quorum: 2}]}
-`, forgetest.TokenEnv, f.URL("web"), eng, ada, grace, linus)
+`, forgetest.TokenEnv, f.URL("web"), f.URL("other"), eng, ada, grace, linus)
 	if err := os.WriteFile(filepath.Join(w.dir, "deckhand.yaml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -128,6 +128,15 @@ policy: {rules: [{ask: Bash(git push *), quorum: 2}]}
 	w.runs(linus, eng, thread, "git push origin nowhere:deckhand/two")
 	w.eventually("a push of nothing that is known to be denied", func() bool {
 		return w.count(`SELECT count(*) FROM approvals WHERE status = 'denied' AND decided_via = 'rule' AND reason LIKE '%there is no branch nowhere. Commit first%'`) == 1
+	})
+	// A further repository is pushed from its clone, by a card that names it.
+	w.done(eng, thread, w.runs(linus, eng, thread, "git clone -q "+f.URL("other")+" other && cd other && git commit -q --allow-empty -m 'in the other'"))
+	card = pushes("Push 1 commit", "of the repository", "team/other", "in the other")
+	w.click(ada, eng, card.TS, "approve")
+	voted(8)
+	w.click(grace, eng, card.TS, "approve")
+	w.eventually("the push to arrive", func() bool {
+		return strings.Contains(f.Git(f.Bare("other"), "for-each-ref", "--format=%(refname) %(subject)"), "refs/heads/deckhand/two in the other")
 	})
 	w.auditIsWhole()
 }

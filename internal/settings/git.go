@@ -143,6 +143,8 @@ func (v *validation) forge(at string, d document, p projectYAML) {
 		v.add(at+".git.url", "the project's repository is what repo says; leave url out, or write further ones under also")
 	case p.Workspace == "scratch" && (p.Git.URL != "" || p.Git.Also != nil):
 		v.add(at+".git", "a scratch project has no repository")
+	case len(p.Git.Also) > 0 && !gitway.IsForge(cmp.Or(p.Git.URL, p.Repo)):
+		v.add(at+".git.also", "these are beside the project's own repository at a forge; write its address under repo, or git: {url: …}")
 	case p.Git.SignKeyFile != "" && (p.Workspace != "worktree" || d.pullsOf(p).Kind == ""):
 		v.add(at+".git.sign_key_file", "commits are signed where threads open pull requests, which this project's do not; see pull_requests, or leave the key out")
 	}

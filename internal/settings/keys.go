@@ -3,6 +3,7 @@ package settings
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -11,9 +12,18 @@ import (
 	"deckhand/internal/spelling"
 )
 
+// severalRepositories are keys that people try for several repositories in one project.
+var severalRepositories = []string{"repos", "repositories", "dirs", "add_dirs", "additional_directories", "additionalDirectories"}
+
+// oneRepository says what to do instead.
+const oneRepository = "a project has one repository: write a project for each, and list them under projects of the channel; list repositories that its sessions fetch from as well under git: {also: [https://…]}"
+
 // unknownKey suggests the meant key, or lists the known ones.
 func unknownKey(tree *ast.File, key *token.Token) string {
 	text := fmt.Sprintf("there is no key %q here", key.Value)
+	if slices.Contains(severalRepositories, key.Value) {
+		return text + "; " + oneRepository
+	}
 	var known []string
 	for _, doc := range tree.Docs {
 		if known = keysBeside(doc.Body, reflect.TypeFor[document](), key); known != nil {

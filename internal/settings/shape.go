@@ -116,6 +116,9 @@ func (v *validation) shapes(at string, n ast.Node, t reflect.Type, depth int) {
 		}
 	}
 	if !ok {
+		if strings.HasSuffix(at, ".repo") {
+			s.wanted = "one address: " + oneRepository
+		}
 		t := n.GetToken()
 		v.wrong = append(v.wrong, fmt.Sprintf("%s:%d:%d: %swrite %s", v.file, t.Position.Line, t.Position.Column, keyOf(at), s.wanted))
 	}

@@ -4,6 +4,8 @@ package store
 // these commits only.
 type Push struct {
 	Repository string `json:"repository,omitempty"`
+	// Further says that it is not the project's own, but one of those that its sessions reach as well.
+	Further bool `json:"further,omitempty"`
 	// Unknown is a sentence about why it could not be inspected completely. Refs may still have the commits.
 	Unknown string    `json:"unknown,omitempty"`
 	Refs    []PushRef `json:"refs,omitempty"`

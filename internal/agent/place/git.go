@@ -26,12 +26,19 @@ func (b *boxed) Outgoing(ctx context.Context, dir string, p policy.Push) *store.
 	}
 	out := &store.Push{}
 	leaving, err := b.leaves()
-	switch {
-	case err != nil:
-	case !ownRepository(leaving.Clone, dir):
-		err = errors.New("it runs in a repository that is not the thread's own")
-	default:
-		err = b.look(ctx, leaving, out, p)
+	if err == nil {
+		var origin, at string
+		switch at = repositoryOf(leaving.Clone, dir); at {
+		case "":
+			err = errors.New("it runs in no repository of the thread's folder")
+		case leaving.Clone:
+		default: // one that the session has cloned there
+			leaving.Clone, leaving.Source, out.Further = at, nil, true
+			origin, err = leaving.Origin(ctx)
+		}
+		if err == nil {
+			err = b.look(ctx, leaving, origin, out, p)
+		}
 	}
 	if err != nil {
 		out.Unknown = "It could not be looked at: " + strings.TrimSuffix(cmp.Or(context.Cause(ctx), err).Error(), ".") + "."
@@ -40,35 +47,37 @@ func (b *boxed) Outgoing(ctx context.Context, dir string, p policy.Push) *store.
 	return out
 }
 
-// ownRepository reports whether git in a folder works on the repository of the workspace.
-func ownRepository(workspace, dir string) bool {
+// repositoryOf is the folder of the repository that git works on in a folder of the workspace: the workspace's own, or
+// one within it. It is empty if there is none, or a link leads there.
+func repositoryOf(workspace, dir string) string {
 	rel, err := filepath.Rel(workspace, cmp.Or(dir, workspace))
 	if err != nil || !filepath.IsLocal(rel) {
-		return false
+		return ""
 	}
 	root, err := os.OpenRoot(workspace)
 	if err != nil {
-		return false
+		return ""
 	}
 	defer root.Close() //nolint:errcheck // it is only read
+	found := workspace
 	for ; rel != "."; rel = filepath.Dir(rel) {
 		if info, err := root.Lstat(rel); err != nil || !info.IsDir() {
-			return false
+			return ""
 		}
-		if _, err := root.Lstat(filepath.Join(rel, ".git")); err == nil {
-			return false
+		if _, err := root.Lstat(filepath.Join(rel, ".git")); err == nil && found == workspace {
+			found = filepath.Join(workspace, rel)
 		}
 	}
-	return true
+	return found
 }
 
-// look fills in what a push would bring, first of all the commits.
-func (b *boxed) look(ctx context.Context, leaving gitdata.Leaving, out *store.Push, p policy.Push) error {
+// look fills in what a push to an origin would bring, first of all the commits.
+func (b *boxed) look(ctx context.Context, leaving gitdata.Leaving, origin string, out *store.Push, p policy.Push) error {
 	if err := names(leaving, out, p); err != nil {
 		out.Refs = nil
 		return err
 	}
-	repository, mirror, err := b.git.Mirror(ctx)
+	repository, mirror, err := b.git.Mirror(ctx, origin)
 	out.Repository = repository
 	if err != nil {
 		if repository == "" {

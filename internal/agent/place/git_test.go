@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Only the thread's own repository is looked at, whatever folder the session names.
-func TestOwnRepository(t *testing.T) {
+// Repositories in the thread's folder alone are looked at, whatever folder the session names.
+func TestRepositoryOf(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
 	ws := filepath.Join(top, "7")
@@ -21,13 +21,14 @@ func TestOwnRepository(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for dir, want := range map[string]bool{
-		"": true, ws: true, filepath.Join(ws, "src/deep"): true,
-		filepath.Join(ws, "nested"): false, filepath.Join(ws, "nested/src"): false, filepath.Join(ws, "link"): false, filepath.Join(ws, "inner"): false,
-		filepath.Join(top, "8"): false, top: false, filepath.Join(ws, "../8"): false, "src": false, filepath.Join(ws, "nowhere"): false,
+	nested := filepath.Join(ws, "nested")
+	for dir, want := range map[string]string{
+		"": ws, ws: ws, filepath.Join(ws, "src/deep"): ws,
+		nested: nested, filepath.Join(nested, "src"): nested, filepath.Join(ws, "link"): "", filepath.Join(ws, "inner"): "",
+		filepath.Join(top, "8"): "", top: "", filepath.Join(ws, "../8"): "", "src": "", filepath.Join(ws, "nowhere"): "",
 	} {
-		if got := ownRepository(ws, dir); got != want {
-			t.Errorf("%q: %v", dir, got)
+		if got := repositoryOf(ws, dir); got != want {
+			t.Errorf("%q: %q", dir, got)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,17 +65,31 @@ func (m *mirror) sync(ctx context.Context) error {
 	return err
 }
 
-// Mirror syncs the only repository that the session reaches, and returns its name inside and its folder: a bare git
-// folder that nobody else writes to. Its error is a sentence.
-func (s *Session) Mirror(ctx context.Context) (name, dir string, err error) {
-	if len(s.names) != 1 {
-		return "", "", fmt.Errorf("the project has %d repositories", len(s.names))
+// Mirror syncs the repository that a clone's origin names, and without one the first, which is the thread's own. It
+// returns its name inside, and its folder: a bare git folder that nobody else writes to. Its error is a sentence.
+func (s *Session) Mirror(ctx context.Context, origin string) (name, dir string, err error) {
+	name = s.names[0]
+	if origin != "" {
+		if name = s.named(origin); name == "" {
+			return "", "", errors.New("the origin of its repository is none of the project's")
+		}
 	}
-	m := s.repositories[s.names[0]]
+	m := s.repositories[name]
 	if why := s.fresh(ctx, m); why != "" {
-		return s.names[0], "", errors.New(why)
+		return name, "", errors.New(why)
 	}
-	return s.names[0], m.dir, nil
+	return name, m.dir, nil
+}
+
+// named is the name inside of the repository that an address means, empty for none.
+func (s *Session) named(address string) string {
+	plain := func(written string) string { return strings.TrimSuffix(written, ".git") }
+	for _, name := range s.names {
+		if plain(address) == "git://"+host+"/"+name || slices.ContainsFunc(s.spellings[name], func(written string) bool { return plain(written) == plain(address) }) {
+			return name
+		}
+	}
+	return ""
 }
 
 func (m *mirror) update(ctx context.Context) error {

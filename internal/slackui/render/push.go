@@ -51,7 +51,9 @@ func (c *card) pushHeadline() string {
 	if more := len(to) - pushRefsMost; more > 0 {
 		head += " and " + plural(more, "more branch", "more branches")
 	}
-	if c.a.Project != "" {
+	if p.Further {
+		head += " of the repository " + c.code(p.Repository, 100)
+	} else if c.a.Project != "" {
 		head += " of " + mrkdwn.EscapeWithin(c.o.redact(c.a.Project), 100)
 	}
 	if lost > 0 {

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // Leaving describes what a push of a clone would bring to the forge. The clone's git folder is untrusted: git
@@ -98,6 +100,33 @@ func (l Leaving) Name(name string) (branch, commit string, err error) {
 		err = fmt.Errorf("there is no branch %s", branch)
 	}
 	return branch, commit, err
+}
+
+// Origin is the address of the clone's origin, as its own configuration has it.
+func (l Leaving) Origin(ctx context.Context) (string, error) {
+	root, err := openClone(l.Clone)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close() //nolint:errcheck // only read
+	f, err := root.OpenFile("config", os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err == nil {
+		err = isPlain(f, maxConfig)
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	view, err := newView(l.Scratch, layout{head: "ref: refs/heads/.none", config: "\tbare = true\n"})
+	if err != nil {
+		return "", err
+	}
+	defer view.Close() //nolint:errcheck // only read
+	out, err := view.git(ctx, f, nil, "config", "--file", "-", "--no-includes", "--null", "--get", "remote.origin.url")
+	if origin, _, ok := strings.Cut(out, "\x00"); err == nil && ok && origin != "" {
+		return origin, nil
+	}
+	return "", cmp.Or(context.Cause(ctx), errors.New("its repository has no origin"))
 }
 
 // Refs describes changes of branches of the forge: news are their new commits, olds the current ones, empty for a

@@ -234,24 +234,31 @@ var errNoFile = errors.New("no plain file")
 // openPlain opens a plain file of bounded size: a pipe must not block the reader, nor a device be endless.
 func openPlain(path string, limit int64) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err == nil {
+		err = isPlain(f, limit)
+	}
 	if err != nil {
 		return nil, err
 	}
+	return f, nil
+}
+
+// isPlain says why an opened file is no plain one of bounded size, and closes it then.
+func isPlain(f *os.File, limit int64) error {
 	info, err := f.Stat()
 	switch {
 	case err != nil:
 	case info.IsDir():
-		err = &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
+		err = &fs.PathError{Op: "read", Path: f.Name(), Err: syscall.EISDIR}
 	case !info.Mode().IsRegular():
-		err = fmt.Errorf("%s: %w", path, errNoFile)
+		err = fmt.Errorf("%s: %w", f.Name(), errNoFile)
 	case info.Size() > limit:
-		err = fmt.Errorf("%s is larger than %d bytes", path, limit)
+		err = fmt.Errorf("%s is larger than %d bytes", f.Name(), limit)
 	}
 	if err != nil {
 		_ = f.Close()
-		return nil, err
 	}
-	return f, nil
+	return err
 }
 
 // readSmall reads a small file, trimmed.
