@@ -247,12 +247,15 @@ var forgeURL = regexp.MustCompile(`git: \{url: http://[^ },]*/forge/boathouse\.g
 const forgeToken = "BOATHOUSE_FORGE_TOKEN"
 
 func demoConfiguration(ctx context.Context, dir, url string) string {
-	box := demoSandbox(ctx)
+	box, preview := demoSandbox(ctx), "preview: {run: npm start, url: \"http://127.0.0.1:3000/\"}"
 	posture := "# What stays inside the sandbox runs, and people are asked about what leaves it.\nposture: contained"
 	if strings.HasSuffix(box, "none") {
 		posture = "# contained needs a sandbox that works.\nposture: careful"
+		preview = "# A preview of the page needs a sandbox that works."
+	} else if err := (place.Project{}).CheckPreview(ctx); err != nil {
+		preview = fmt.Sprintf("# With that done, take away the # below: %s.\n    # %s", strings.Join(strings.Fields(err.Error()), " "), preview)
 	}
-	return fmt.Sprintf(demoConfig, dir, url, box, posture,
+	return fmt.Sprintf(demoConfig, dir, url, preview, box, posture,
 		slack.ChannelGeneral, slack.ChannelEngineering, slack.ChannelCareful, slack.ChannelPrivate,
 		slack.UserAda, slack.GroupApprovers, slack.GroupEngineers)
 }
@@ -266,6 +269,8 @@ projects:
     git: {url: %s, token_env: ` + forgeToken + `}
     # It has Gitea's API. babysit: failed checks and requested changes become work by themselves.
     pull_requests: {forge: gitea, babysit: true}
+    # How its page is looked at: "@deckhand show me the page".
+    %s
 # The agent's sandbox.
 %s
 %s
@@ -427,6 +432,7 @@ func (d *demo) announce(out io.Writer) error {
 
   Open it and write in #engineering:   @deckhand fix the failing test
   and then, in the thread:             @deckhand push it
+  or, with pictures of its page:       @deckhand show me the page
   #careful is the same project, and asks at each call.
 
   It runs the real Claude Code on %s

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 	"os"
@@ -23,16 +22,10 @@ func TestAPageIsShownBeforeAndAfter(t *testing.T) {
 		need(t, "there is no Chromium in PATH")
 	}
 	w := pullWorld(t)
-	const serve = `node -e "require('http').createServer((q, r) => r.end(require('fs').readFileSync('src/quote.js'))).listen(3000)"`
-	config := strings.Replace(demoConfiguration(t.Context(), filepath.Join(w.dir, "sample"), "http://localhost:1/forge/boathouse.git"),
-		"    pull_requests:", "    preview: {url: 'http://localhost:3000/', run: "+quoteYAML(serve)+"}\n    pull_requests:", 1)
-	if err := os.WriteFile(filepath.Join(w.dir, "deckhand.yaml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	w.start()
-	thread := w.runs(linus, eng, "", "echo '// Changed.' | tee src/quote.js && git commit -aqm 'Another page'")
+	thread := w.runs(linus, eng, "", "sed -i 's/days > t/days >= t/' src/quote.js && git commit -aqm 'Another page'")
 	w.done(eng, thread, thread)
-	prompt := w.callsTool(linus, thread, "preview", map[string]any{})
+	prompt := w.post(linus, eng, thread, "@deckhand show me the page")
 	w.done(eng, thread, prompt)
 	w.find(eng, thread, "the page before and after", func(m message) bool {
 		return m.User == w.BotUser && len(m.Files) == 2 && m.Files[0].Name == "before.png" && m.Files[1].Name == "after.png"
@@ -63,11 +56,6 @@ func TestAPageIsShownBeforeAndAfter(t *testing.T) {
 	prompt = w.post(linus, slack.ChannelCareful, "", "@deckhand\ntool: mcp__deckhand__preview {}")
 	w.click(ada, slack.ChannelCareful, w.card(slack.ChannelCareful, prompt).TS, "deny")
 	w.auditIsWhole()
-}
-
-func quoteYAML(s string) string {
-	raw, _ := json.Marshal(s) // a text
-	return string(raw)
 }
 
 func content(t *testing.T, path string) string {

@@ -193,6 +193,8 @@ func TestTheStoriesAnswerToWhatPeopleSay(t *testing.T) {
 		"review this repo":                                   "60-subagent.yaml",
 		"Scout the Boathouse code and report":                "61-scout.yaml",
 		"thanks!":                                            "80-thanks.yaml",
+		"show me the page":                                   "45-page.yaml",
+		"what does the page look like":                       "45-page.yaml",
 		"hello":                                              "90-hello.yaml",
 		"@deckhand help":                                     "90-hello.yaml",
 		"what can you do":                                    "90-hello.yaml",
