@@ -52,7 +52,7 @@ chaos: ## what people were promised, over SEEDS random histories with accidents 
 	@exec .ci/chaos '$(SEEDS)' '$(SEED)'
 
 race: ## all tests with the race detector; RUN=regexp PKG=./internal/store/... for some
-	@exec .ci/race '$(RUN)' $(PKG)
+	@exec .ci/test --race '$(RUN)' $(PKG)
 
 machines: ## replicas and database servers on machines of their own: unplugged, failed over, one Slack; takes root for networks and users
 	@exec .ci/machines

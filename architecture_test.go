@@ -384,10 +384,10 @@ func TestWhatStartsWithASessionIsLight(t *testing.T) {
 // and shares nothing that would need a lock.
 func TestWhatIsTestedAloneHasNoRaces(t *testing.T) {
 	t.Parallel()
-	_, list, ok := strings.Cut(read(t, ".ci/race"), "\nsingle='")
+	_, list, ok := strings.Cut(read(t, ".ci/test"), "\nsingle='")
 	list, _, closed := strings.Cut(list, "'")
 	if !ok || !closed {
-		t.Fatal(".ci/race names no packages as single='…'")
+		t.Fatal(".ci/test names no packages as single='…'")
 	}
 	for room := range strings.FieldsSeq(list) {
 		dir, deep := strings.CutSuffix(room, "/...")
