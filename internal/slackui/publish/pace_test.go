@@ -221,19 +221,6 @@ func worseThan(part float64, d []time.Duration) time.Duration {
 	return d[int(math.Ceil(part*float64(len(d))))-1]
 }
 
-// TestManyThreadsArePacedByBothBudgets has more threads write than edits are enough for, and
-// more than streams are, too.
-func TestManyThreadsArePacedByBothBudgets(t *testing.T) {
-	t.Parallel()
-	for n, times := range map[int]float64{12: 2, 60: 3} {
-		p := crowd(t, n, 6*time.Minute, 7, false)
-		t.Logf("%+v", p)
-		if p.gap > p.best*6/5 || p.p95.Seconds() > p.best.Seconds()*times || p.final > 1200*time.Millisecond || p.card > 1200*time.Millisecond || p.limited > 0 || p.late > 0 || p.streams == 0 {
-			t.Errorf("want a change in at most 1.2 times what both budgets allow, %v times that for 95 of 100, last states and cards within 1.2s, and no 429", times)
-		}
-	}
-}
-
 // TestAClickIsShownAtOnce where many threads write, and as many first mentions come in at once,
 // whose lines are done one after another.
 func TestAClickIsShownAtOnce(t *testing.T) {
@@ -248,13 +235,15 @@ func TestAClickIsShownAtOnce(t *testing.T) {
 // BenchmarkThreads measures what people of many threads see, with the rates that Slack
 // publishes, over three draws of what is said when: in how many times the time that both
 // budgets allow at best a turn changes, on average, and the worst of how long what somebody
-// waits for takes.
+// waits for takes. It fails where more threads write than edits are enough for, or than streams
+// are, and they are not paced by both.
 func BenchmarkThreads(b *testing.B) {
 	const seeds = 3
 	for _, c := range []struct {
 		n      int
 		people bool
-	}{{1, false}, {5, false}, {10, false}, {30, false}, {60, false}, {60, true}} {
+		p95    float64 // at most, in times of the best
+	}{{n: 1}, {n: 5}, {n: 12, p95: 2}, {n: 30}, {n: 60, p95: 3}, {n: 60, people: true}} {
 		n, people := c.n, c.people
 		b.Run(fmt.Sprintf("%d/clicked=%v", n, people), func(b *testing.B) {
 			var all pace
@@ -267,6 +256,9 @@ func BenchmarkThreads(b *testing.B) {
 						b.Fatal("the threads were not shown")
 					}
 					b.Logf("%+v", p)
+					if c.p95 > 0 && (p.gap > p.best*6/5 || p.p95.Seconds() > p.best.Seconds()*c.p95 || p.final > 1200*time.Millisecond || p.card > 1200*time.Millisecond || p.limited > 0 || p.late > 0 || p.streams == 0) {
+						b.Errorf("want a change in at most 1.2 times what both budgets allow, %v times that for 95 of 100, last states and cards within 1.2s, and no 429", c.p95)
+					}
 					all.best = p.best
 					all.gap += p.gap / seeds
 					all.p95, all.worst, all.final, all.card, all.click = max(all.p95, p.p95), max(all.worst, p.worst), max(all.final, p.final), max(all.card, p.card), max(all.click, p.click)
