@@ -17,7 +17,6 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/claude"
-	"deckhand/internal/agent/memstore"
 	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
 )
@@ -27,7 +26,7 @@ type copied struct {
 	*Mirror
 	t     *testing.T
 	homes Homes
-	store *memstore.Store
+	store *store.Store
 	full  int // how often it was said that the limit was reached
 	gaps  int // and that a line was not written
 }
@@ -36,11 +35,11 @@ const copiedThread = 1
 
 func newCopied(t *testing.T) *copied {
 	t.Helper()
-	c := &copied{t: t, homes: Homes{Dir: filepath.Join(t.TempDir(), "home")}, store: new(memstore.Store)}
+	c := &copied{t: t, homes: Homes{Dir: filepath.Join(t.TempDir(), "home")}, store: storetest.New(t)}
 	ctx := t.Context()
-	_, _, err := c.store.Receive(ctx, store.Envelope{EventID: "e", Kind: store.KindMessage, TeamID: "T", ChannelID: "C", ThreadTS: "1.1", TS: "1.1", UserID: "U"})
+	inbox, _, err := c.store.Receive(ctx, store.Envelope{EventID: "e", Kind: store.KindMessage, TeamID: "T", ChannelID: "C", ThreadTS: "1.1", TS: "1.1", UserID: "U", Payload: []byte("{}")})
 	must(t, err)
-	_, _, err = c.store.AcceptPrompt(ctx, store.NewPrompt{InboxID: 1, Thread: store.ThreadKey{TeamID: "T", ChannelID: "C", ThreadTS: "1.1"}, Project: "web", UserID: "U", UUID: uuid.NewString(), Text: "go"})
+	_, _, err = c.store.AcceptPrompt(ctx, store.NewPrompt{InboxID: inbox, Thread: store.ThreadKey{TeamID: "T", ChannelID: "C", ThreadTS: "1.1"}, Project: "web", UserID: "U", UUID: uuid.NewString(), Text: "go"})
 	must(t, err)
 	must(t, os.MkdirAll(c.homes.Of(copiedThread), 0o700))
 	c.Mirror = NewMirror(Options{

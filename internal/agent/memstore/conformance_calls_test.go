@@ -25,34 +25,6 @@ var calls = []struct {
 		}
 		return fmt.Sprint(ok, fate(err))
 	}},
-	{"accept, going on", func(ctx context.Context, c *caller) string {
-		l, th := c.lease(), store.Thread{}
-		t := c.lastTurn(l)
-		for _, of := range c.threads {
-			if of.ID == l.ThreadID {
-				th = of
-			}
-		}
-		if th.TeamID == "" || t.ID == 0 || c.r.IntN(3) > 0 {
-			return "error nothing"
-		}
-		// The thread has nothing else to do, more often than not.
-		_, _, _ = c.store.DropPrompts(ctx, l, store.Drop{Outcome: "stopped"})
-		_, _, _ = c.store.FinishTurn(ctx, l, store.FinishedTurn{ID: t.ID, State: "interrupted", OverBudget: true, Approvals: store.ApprovalCancelled})
-		id, _, err := c.store.Receive(ctx, store.Envelope{EventID: c.id(), Kind: store.KindAction, TeamID: c.team, ChannelID: th.ChannelID, ThreadTS: th.ThreadTS, TS: th.ThreadTS, UserID: "U1", Payload: []byte("{}")})
-		if err != nil {
-			return fate(err)
-		}
-		c.inbox = append(c.inbox, id)
-		_, ok, err := c.store.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: th.Key(), Project: "web", UserID: "U1", UUID: c.id(), Text: "continue", Continues: t.ID})
-		return fmt.Sprint(ok, fate(err))
-	}},
-	{"note servers", func(ctx context.Context, c *caller) string {
-		l := c.lease()
-		rows, err := c.store.NoteServers(ctx, l, []store.MCPServer{{Name: "stock", Status: "failed", Error: c.id()[:4]}}, []string{"stock"}, "it failed")
-		now, _ := c.store.Steering(ctx, l.ThreadID)
-		return fmt.Sprint(len(rows), len(now.MCPAgain), now.MCPSeen, fate(err))
-	}},
 	{"acquire", acquire},
 	{"acquire again", acquire},
 	{"beat", beat},
@@ -183,14 +155,6 @@ var calls = []struct {
 		})
 		return fmt.Sprint(ok, strings.ReplaceAll(was, " ", ""), fate(err))
 	}},
-	{"look whether a post is worked on", func(ctx context.Context, c *caller) string {
-		p := c.post()
-		if p.TS == "" {
-			return "error not now"
-		}
-		payload, err := c.store.WorkedOn(ctx, p)
-		return fmt.Sprint(strings.ReplaceAll(string(payload), " ", ""), fate(err))
-	}},
 	{"delete a post", func(ctx context.Context, c *caller) string {
 		p := c.post()
 		if p.TS == "" || c.r.IntN(4) > 0 {
@@ -259,7 +223,7 @@ var calls = []struct {
 		}
 		ended, rows, err := c.store.FinishTurn(ctx, l, store.FinishedTurn{
 			View: pick(c, [][]byte{nil, []byte("{}")}), Mark: pick(c, []string{"failed", ""}), ID: t.ID, State: "failed", Problem: "broken", OverBudget: c.r.IntN(2) == 0, AgentTurns: c.r.IntN(2), Answer: fmt.Sprint("answer ", c.n),
-			Transcripts: c.parts(ctx), Approvals: pick(c, []store.ApprovalStatus{store.ApprovalCancelled, store.ApprovalInterrupted, ""}),
+			Approvals: pick(c, []store.ApprovalStatus{store.ApprovalCancelled, store.ApprovalInterrupted, ""}),
 		})
 		var out []string
 		for _, a := range ended {
@@ -453,14 +417,6 @@ var calls = []struct {
 			out = append(out, strings.Join([]string{e.UserID, e.Prompt, e.Answer, e.State}, "/"))
 		}
 		return fmt.Sprint(c.name("s", id), epoch, out, fate(err), fate(err2))
-	}},
-	{"save transcripts", func(ctx context.Context, c *caller) string {
-		l, parts := c.lease(), c.parts(ctx)
-		if parts == nil {
-			return "error nothing"
-		}
-		saved, err := c.store.SaveTranscripts(ctx, l, parts)
-		return fmt.Sprint(saved, fate(err), c.copies(ctx, parts[0].SessionID))
 	}},
 	{"spoke", func(ctx context.Context, c *caller) string {
 		s := pick(c, c.sessions)

@@ -7,57 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"deckhand/internal/store"
 )
-
-// parts are one or two parts of a session's transcripts, as one who knows them would write
-// them, or does not.
-func (c *caller) parts(ctx context.Context) (out []store.TranscriptPart) {
-	s := pick(c, c.sessions)
-	if s == "" {
-		return nil
-	}
-	texts := c.copies(ctx, s)
-	for _, agent := range []string{"", "agent-a"}[:1+c.r.IntN(2)] {
-		p := store.TranscriptPart{SessionID: s, Agent: agent, Full: c.r.IntN(8) == 0}
-		was, known := texts[agent]
-		if known != (c.r.IntN(6) == 0) {
-			sum := sha256.Sum256([]byte(was))
-			p.WasBytes, p.WasSHA256, p.From = int64(len(was)), sum[:], int64(len(was)*c.r.IntN(2))
-		} else {
-			was = ""
-		}
-		for range c.r.IntN(3) {
-			p.Pieces = append(p.Pieces, fmt.Appendf(nil, "line %d\n", c.n))
-		}
-		all := append([]byte(was)[:p.From], slices.Concat(p.Pieces...)...)
-		p.Bytes, p.SHA256 = int64(len(all)), sha256.Sum256(all)
-		out = append(out, p)
-	}
-	return out
-}
-
-// copies are the texts of a session's transcripts, by subagents.
-func (c *caller) copies(ctx context.Context, session string) map[string]string {
-	list, err := c.store.Transcripts(ctx, session)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	out := map[string]string{}
-	for _, t := range list {
-		var text strings.Builder
-		if err := c.store.ReadTranscript(ctx, t, &text); err != nil {
-			c.t.Fatal(err)
-		}
-		out[t.Agent] = text.String()
-	}
-	return out
-}
 
 func (c *caller) window() store.BudgetWindow {
 	w := store.BudgetWindow{TeamID: c.team, Period: store.BudgetMonthly}

@@ -31,7 +31,6 @@ type books interface {
 	SendNow(ctx context.Context, inboxID int64, by string) (bool, error)
 	DropWaiting(ctx context.Context, inboxID int64, by, mark string) (bool, []store.OutboxRow, error)
 	Edit(ctx context.Context, p store.Post, change func(json.RawMessage) (json.RawMessage, bool, error)) (bool, error)
-	WorkedOn(ctx context.Context, p store.Post) (json.RawMessage, error)
 	Delete(ctx context.Context, p store.Post) (bool, []store.OutboxRow, error)
 	SavePosts(ctx context.Context, posts ...store.PostedMessage) error
 	Posts(ctx context.Context, kind store.PostKind, subject string) ([]store.PostedMessage, error)

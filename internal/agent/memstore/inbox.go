@@ -124,18 +124,6 @@ func (b *Store) Edit(ctx context.Context, p store.Post, change func(json.RawMess
 	return true, nil
 }
 
-// WorkedOn is [store.Store.WorkedOn].
-func (b *Store) WorkedOn(ctx context.Context, p store.Post) (json.RawMessage, error) {
-	if err := b.lock(ctx); err != nil {
-		return nil, err
-	}
-	defer b.mu.Unlock()
-	if e := b.postAs(p, "running"); e != nil {
-		return e.sent.Payload, nil
-	}
-	return nil, store.ErrNotFound
-}
-
 // Delete is [store.Store.Delete], and tells nothing.
 func (b *Store) Delete(ctx context.Context, p store.Post) (bool, []store.OutboxRow, error) {
 	if err := b.lock(ctx); err != nil {

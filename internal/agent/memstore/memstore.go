@@ -9,7 +9,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -22,25 +21,23 @@ import (
 // Store is an empty store when zero. Methods that [*store.Store] has too do what they do
 // there, by the clock of the process. Safe for concurrent use.
 type Store struct {
-	mu          sync.Mutex
-	threads     []*store.Thread // id is the index + 1, as everywhere here
-	replicas    replicas
-	inbox       []*envelope
-	posts       []store.PostedMessage
-	sessions    map[string]*session
-	turns       []*Turn
-	approvals   []*store.Approval
-	grants      []*grant
-	ledger      []Entry
-	calls       []*call
-	notices     []*store.BudgetNotice
-	waits       map[int64]*wait // by the prompt
-	audit       []store.AuditEntry
-	outbox      []*outboxRow
-	steering    map[int64]store.Steering // by thread
-	transcripts []*transcript
-	listeners   map[chan store.Notice]bool
-	broken      error
+	mu        sync.Mutex
+	threads   []*store.Thread // id is the index + 1, as everywhere here
+	replicas  replicas
+	inbox     []*envelope
+	posts     []store.PostedMessage
+	sessions  map[string]*session
+	turns     []*Turn
+	approvals []*store.Approval
+	grants    []*grant
+	ledger    []Entry
+	calls     []*call
+	notices   []*store.BudgetNotice
+	waits     map[int64]*wait // by the prompt
+	audit     []store.AuditEntry
+	outbox    []*outboxRow
+	listeners map[chan store.Notice]bool
+	broken    error
 }
 
 // Turn is a turn as the database has it.
@@ -51,10 +48,8 @@ type Turn struct {
 	AgentTurns   int
 	Ended        bool
 	OverBudget   bool
-	ContinuedBy  string
 	RestSince    time.Time
 	Answer       string
-	Diff         *store.Push
 	continues    int64 // a turn's id; or 0
 }
 
@@ -198,9 +193,6 @@ func (b *Store) AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thre
 		return store.Thread{}, false, store.ErrNotYet
 	}
 	t := b.openThread(p)
-	if p.Continues != 0 && !b.takeContinue(t.ID, p) {
-		return store.Thread{}, false, store.ErrEnded
-	}
 	if p.InboxID < 1 || p.InboxID > int64(len(b.inbox)) || b.inbox[p.InboxID-1].State != "received" {
 		return *t, false, nil
 	}
@@ -210,9 +202,6 @@ func (b *Store) AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thre
 	}
 	e.State, e.ThreadID, e.UUID, e.Text, e.Files, e.until = "accepted", t.ID, p.UUID, p.Text, p.Files, time.Now()
 	b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: t.ID})
-	for _, c := range p.Steers {
-		b.steer(t.ID, c)
-	}
 	return *t, true, nil
 }
 
@@ -237,23 +226,6 @@ func (b *Store) behind(e *envelope) bool {
 	return e.kind == store.KindMessage && e.State == "received" && slices.ContainsFunc(b.inbox, func(o *envelope) bool {
 		return o.ThreadKey == e.ThreadKey && o.State == "received" && o.kind == store.KindMessage && (o.TS < e.TS || o.TS == e.TS && o.InboxID < e.InboxID)
 	})
-}
-
-func (b *Store) takeContinue(threadID int64, p store.NewPrompt) bool {
-	if p.Continues > int64(len(b.turns)) || b.open(threadID) {
-		return false
-	}
-	t := b.turns[p.Continues-1]
-	for _, later := range b.turns[p.Continues:] {
-		if later.ThreadID == threadID {
-			return false
-		}
-	}
-	if t.ThreadID != threadID || !t.OverBudget || t.ContinuedBy != "" {
-		return false
-	}
-	t.ContinuedBy = p.UserID
-	return true
 }
 
 // ThreadByKey is [store.Store.ThreadByKey].
@@ -443,15 +415,8 @@ func (b *Store) Listen(ctx context.Context, ready func(), fn func(store.Notice))
 // Listening is [store.Store.Listening]: every notice is heard.
 func (b *Store) Listening() upkeep.State { return upkeep.State{Up: true} }
 
-// Notify is [store.Store.Notify].
-func (b *Store) Notify(ctx context.Context, n store.Notice) error {
-	if err := b.lock(ctx); err != nil {
-		return err
-	}
-	defer b.mu.Unlock()
-	b.notify(n)
-	return nil
-}
+// Notify is [store.Store.Notify], of other replicas, which nothing here tells.
+func (b *Store) Notify(context.Context, store.Notice) error { return nil }
 
 func (b *Store) notify(n store.Notice) {
 	for l := range b.listeners {
@@ -487,17 +452,6 @@ func (b *Store) Prompts() []Prompt {
 	out := make([]Prompt, len(b.inbox))
 	for i, e := range b.inbox {
 		out[i] = e.Prompt
-	}
-	return out
-}
-
-// Epochs are how many epochs each session has had.
-func (b *Store) Epochs() map[string]int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	out := map[string]int{}
-	for id, s := range maps.All(b.sessions) {
-		out[id] = len(s.baselines)
 	}
 	return out
 }

@@ -213,15 +213,8 @@ func (b *Store) ContinueTurn(ctx context.Context, l store.Lease, old store.Turn,
 	return out, err
 }
 
-// SaveDiff is [store.Store.SaveDiff].
-func (b *Store) SaveDiff(ctx context.Context, turnID int64, p *store.Push) error {
-	if err := b.lock(ctx); err != nil {
-		return err
-	}
-	defer b.mu.Unlock()
-	b.turns[turnID-1].Diff = p
-	return nil
-}
+// SaveDiff is [store.Store.SaveDiff], and keeps nothing.
+func (b *Store) SaveDiff(context.Context, int64, *store.Push) error { return nil }
 
 // FinishTurn is [store.Store.FinishTurn].
 func (b *Store) FinishTurn(ctx context.Context, l store.Lease, f store.FinishedTurn) (ended []store.Approval, rows []store.OutboxRow, err error) {
@@ -232,7 +225,6 @@ func (b *Store) FinishTurn(ctx context.Context, l store.Lease, f store.FinishedT
 		}
 		b.cliTotals(t, f.CLITotals, true)
 		t.State, t.Problem, t.Ended, t.AgentTurns, t.OverBudget, t.Answer = f.State, f.Problem, true, f.AgentTurns, f.OverBudget, f.Answer
-		b.copyParts(l, f.Transcripts)
 		last := store.OutboxRow{Kind: store.OutboxTurn, TurnID: f.ID, Body: string(f.View)}
 		if len(f.View) == 0 {
 			last.Kind, last.Body = store.OutboxGivenUp, f.Problem
