@@ -23,7 +23,7 @@ func TestMCPServersFromTheThread(t *testing.T) {
 	var dead atomic.Bool
 	address := stockThatDies(t, &calls, &dead)
 	w := unstartedWorld(t)
-	w.env = []string{"STOCK_TOKEN=stock-canary"}
+	w.env = withServers
 	w.configure(stockServer(address)+demoSandbox(t.Context()), "policy: {rules: [{allow: [mcp__stock__count]}]}\n")
 	w.start()
 	count := `tool: mcp__stock__count {"of": "apples"}`
@@ -116,9 +116,9 @@ func TestAnMCPServerInTheSandbox(t *testing.T) {
 	}
 	server := filepath.Join(folder, "node_modules/@modelcontextprotocol/server-everything/dist/index.js")
 	w := unstartedWorld(t)
-	w.env = []string{"STOCK_TOKEN=stock-canary"}
+	w.env = withServers
 	w.configure("    mcp_servers: {everything: {command: [node, '"+server+"', stdio], env: {GREETING: hello there}}}\n"+
-		"    env: [STOCK_TOKEN]\nsandbox: {see: ['"+folder+"']}", "")
+		"    env: [STOCK_TOKEN, "+patience+"]\nsandbox: {see: ['"+folder+"']}", "")
 	w.start()
 
 	thread := w.post(linus, eng, "", "@deckhand say: ready")

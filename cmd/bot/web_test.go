@@ -56,9 +56,17 @@ func stockThatDies(t *testing.T, calls *atomic.Int64, dead *atomic.Bool) (addres
 	return web.Listener.Addr().String()
 }
 
+// withServers is the environment of a bot whose project has MCP servers, and names patience: the
+// CLI begins the first turn without a server that has not answered after five seconds, and gives
+// it up after thirty, which on a busy machine is too early.
+var (
+	withServers = []string{"STOCK_TOKEN=stock-canary", "MCP_CONNECT_TIMEOUT_MS=600000", "MCP_TIMEOUT=600000"}
+	patience    = "MCP_CONNECT_TIMEOUT_MS, MCP_TIMEOUT"
+)
+
 // stockServer are the lines of a project that has the server.
 func stockServer(address string) string {
-	return "    mcp_servers: {stock: {url: 'http://" + address + "/api/mcp', headers: {Authorization: 'Bearer ${STOCK_TOKEN}'}}}\n"
+	return "    env: [" + patience + "]\n    mcp_servers: {stock: {url: 'http://" + address + "/api/mcp', headers: {Authorization: 'Bearer ${STOCK_TOKEN}'}}}\n"
 }
 
 // TestTheWayToTheWeb: an agent in bwrap, which has no other network, reaches its project's
@@ -73,7 +81,7 @@ func TestTheWayToTheWeb(t *testing.T) {
 	address := stock(t, &calls)
 	port := address[strings.LastIndexByte(address, ':')+1:]
 	w := unstartedWorld(t)
-	w.env = []string{"STOCK_TOKEN=stock-canary"}
+	w.env = withServers
 	w.configure(stockServer(address)+"sandbox: {network: ['internal:localhost:"+port+"']}", "policy: {rules: [{allow: [mcp__stock__count]}]}\n")
 	w.start()
 	thread := w.post(linus, eng, "", `@deckhand tool: mcp__stock__count {"of": "apples"}`)

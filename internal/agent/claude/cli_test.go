@@ -150,6 +150,9 @@ func (s *session) env(more map[string]string) []string {
 		"ANTHROPIC_BASE_URL": s.url, "ANTHROPIC_API_KEY": "sk-ant-test",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
 		"DECKHAND_TEST_ROLE": "",
+		// It begins the first turn without an MCP server that has not answered after 5 s, and
+		// gives it up after 30 s: on a busy machine that is too early.
+		"MCP_CONNECT_TIMEOUT_MS": "600000", "MCP_TIMEOUT": "600000",
 	}
 	maps.Copy(set, more)
 	return claude.Environ(nil, set)
