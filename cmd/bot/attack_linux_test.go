@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"testing"
 
+	"deckhand/internal/needtest"
 	"deckhand/internal/playground/slack"
 	"deckhand/internal/sandbox/sandboxtest"
 )
@@ -307,7 +308,7 @@ func (s *siege) arm() {
 	vars := map[string]string{
 		"A": filepath.Join(s.Workspace, "attack", "tool"), "WS": s.Workspace, "DATA": s.dir, "OUT": s.outside, "PERSON": s.person, "OTHER": s.other,
 		"OTHERBLOB": strings.TrimSpace(string(id)), "BOT": strconv.Itoa(s.PIDs["bot"]), "PREY": strconv.Itoa(s.prey.cmd.Process.Pid),
-		"PREYAT": s.prey.address, "PREYLEN": s.prey.length, "PREYFD": s.prey.number, "MARK": s.mark, "BEATS": s.beats(), "CLI": claudePath(s.t),
+		"PREYAT": s.prey.address, "PREYLEN": s.prey.length, "PREYFD": s.prey.number, "MARK": s.mark, "BEATS": s.beats(), "CLI": needtest.Claude(s.t),
 		"CLIPREY": filepath.Join(s.outside, "cli"), "TMPPREY": filepath.Base(temp), "SHM": filepath.Base(s.shared), "PG": pg, "ENGINE": strings.TrimPrefix(os.Getenv("DOCKER_HOST"), "unix://"),
 		"PLAY": hostOf(s.URL), "MODEL": hostOf(s.ModelURL),
 	}
@@ -670,7 +671,7 @@ func TestAttackSandboxes(t *testing.T) {
 			if strings.Contains(kind.sandbox, "container") {
 				sandboxtest.Engine(t, kind.name)
 			} else if _, err := exec.LookPath(kind.needs); kind.needs != "" && err != nil {
-				need(t, kind.needs+" is not installed: .ci/setup test")
+				needtest.Missing(t, kind.needs+" is not installed: .ci/setup test")
 			}
 			s := newSiege(t, kind.sandbox)
 			thread := s.assault()

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/needtest"
 )
 
 // rounds is how often each way is measured, in turn. A benchmark here takes longer
@@ -35,7 +36,7 @@ func newDirect(b *testing.B, w *world) *direct {
 	b.Helper()
 	home := b.TempDir()
 	d := &direct{b: b, options: claude.Options{
-		Command: []string{claudePath(b)}, Dir: w.Workspace, SessionID: uuid.NewString(),
+		Command: []string{needtest.Claude(b)}, Dir: w.Workspace, SessionID: uuid.NewString(),
 		Env: claude.Environ(nil, map[string]string{
 			"HOME": home, "CLAUDE_CONFIG_DIR": filepath.Join(home, ".claude"), "ANTHROPIC_BASE_URL": w.ModelURL, "ANTHROPIC_API_KEY": "x",
 			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"deckhand/internal/needtest"
 )
 
 // play does a plan's steps, one after another; what lasts ends beside them.
@@ -66,11 +68,11 @@ func (c *chaos) act(s chaosStep, r *chaosReplica) {
 		r.signal(syscall.SIGSTOP)
 		c.later(s, func() { r.signal(syscall.SIGCONT) })
 	case "kill CLI":
-		for _, pid := range r.pids(claudePath(c.t)) {
+		for _, pid := range r.pids(needtest.Claude(c.t)) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	case "freeze CLI":
-		pids := r.pids(claudePath(c.t))
+		pids := r.pids(needtest.Claude(c.t))
 		for _, pid := range pids {
 			_ = syscall.Kill(pid, syscall.SIGSTOP)
 		}

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/judge"
+	"deckhand/internal/needtest"
 	"deckhand/internal/playground"
 	"deckhand/internal/playground/postgres"
 	"deckhand/internal/playground/slack"
@@ -73,9 +74,9 @@ type chaosReplica struct {
 func newChaos(t testing.TB, p chaosPlan) *chaos {
 	t.Helper()
 	if _, err := postgres.Find(); err != nil {
-		need(t, err.Error())
+		needtest.Missing(t, err.Error())
 	}
-	cli := claudePath(t)
+	cli := needtest.Claude(t)
 	dir, err := os.MkdirTemp("", "deckhand-chaos-")
 	if err != nil {
 		t.Fatal(err)

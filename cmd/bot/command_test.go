@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"deckhand/internal/doctor"
+	"deckhand/internal/needtest"
 )
 
 // typed is what the program says to a command line, within this process.
@@ -140,7 +141,7 @@ func openTerminal(t *testing.T) *os.File {
 	t.Helper()
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
-		need(t, "no pseudo-terminals here: mount /dev/pts: "+err.Error())
+		needtest.Missing(t, "no pseudo-terminals here: mount /dev/pts: "+err.Error())
 	}
 	t.Cleanup(func() { _ = terminal.Close() })
 	return terminal

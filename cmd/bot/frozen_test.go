@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"deckhand/internal/needtest"
 )
 
 // acceptances are the transactions in which a bot accepts prompts, each held up at another
@@ -65,12 +67,12 @@ func (a *acceptances) watch(from net.Conn, sent []byte) {
 func TestABotFrozenWhileItAcceptsPrompts(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		need(t, "a process group is frozen as Linux does it")
+		needtest.Missing(t, "a process group is frozen as Linux does it")
 	}
 	c := newChaos(t, chaosPlan{slots: 8, idle: time.Hour})
 	c.DatabaseURL = c.directly
 	defer c.stop()
-	r := c.newReplica(0, claudePath(t))
+	r := c.newReplica(0, needtest.Claude(t))
 	for i, kv := range r.env {
 		if strings.HasPrefix(kv, "DATABASE_URL=") {
 			r.env[i] += "&pool_max_conns=20" // each held transaction has one

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"deckhand/internal/agent/claude/reaper"
+	"deckhand/internal/needtest"
 	"deckhand/internal/sandbox"
 )
 
@@ -17,13 +18,7 @@ import (
 // below another first process.
 func inContainer(t *testing.T, role string, command ...string) (out string, code int) {
 	t.Helper()
-	bwrap, err := exec.LookPath("bwrap")
-	if err != nil {
-		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	bwrap := needtest.Program(t, "bwrap")
 	cmd := exec.CommandContext(t.Context(), bwrap, append([]string{
 		"--unshare-all", "--uid", "10001", "--gid", "10001", "--as-pid-1", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev",
 	}, command...)...)

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"deckhand/internal/needtest"
 	"deckhand/internal/playground/postgres"
 )
 
@@ -47,7 +48,7 @@ func newNetwork(t *testing.T) *network {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cli, err := filepath.EvalSymlinks(claudePath(t))
+	cli, err := filepath.EvalSymlinks(needtest.Claude(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func (n *network) server(number int) *server {
 	n.t.Helper()
 	bin, err := postgres.Find()
 	if err != nil {
-		need(n.t, err.Error())
+		needtest.Missing(n.t, err.Error())
 	}
 	who, err := user.Lookup("postgres")
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"deckhand/internal/needtest"
 	"deckhand/internal/playground/slack"
 )
 
@@ -19,7 +20,7 @@ import (
 func TestAPageIsShownBeforeAndAfter(t *testing.T) {
 	t.Parallel()
 	if !slices.ContainsFunc([]string{"chromium", "chromium-browser", "google-chrome"}, func(name string) bool { _, err := exec.LookPath(name); return err == nil }) {
-		need(t, "there is no Chromium in PATH")
+		needtest.Missing(t, "there is no Chromium in PATH")
 	}
 	w := pullWorld(t)
 	w.start()

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"deckhand/internal/needtest"
 )
 
 // TestThreeReplicas, each with a data folder of its own: threads are spread over them. What
@@ -17,7 +19,7 @@ import (
 func TestThreeReplicas(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		need(t, "the process table is read as Linux has it")
+		needtest.Missing(t, "the process table is read as Linux has it")
 	}
 	c := newChaos(t, chaosPlan{replicas: 3, slots: 4, idle: time.Hour, settings: []string{"DECKHAND_LEASE_TIME=8s", "DECKHAND_DRAIN_TIMEOUT=1s"}})
 	c.DatabaseURL = c.directly

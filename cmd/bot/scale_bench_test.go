@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"deckhand/internal/needtest"
 )
 
 // fakeCLI answers every prompt at once, with a process that costs next to nothing: what
@@ -167,7 +169,7 @@ func BenchmarkRestart(b *testing.B) {
 func BenchmarkManyMentions(b *testing.B) {
 	const mentions = 60
 	c := newChaos(b, chaosPlan{slots: 20, idle: 2 * time.Second})
-	r := c.newReplica(0, claudePath(b))
+	r := c.newReplica(0, needtest.Claude(b))
 	r.env = append(r.env, "DECKHAND_CLI_TIMEOUT=30s") // as people have it
 	c.DatabaseURL = c.directly
 	c.launch(r)

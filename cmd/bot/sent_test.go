@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"os"
 	"strings"
 
+	"deckhand/internal/needtest"
 	"deckhand/internal/playground/slacktypes"
 	"deckhand/internal/waittest"
 )
@@ -56,7 +56,7 @@ func whatWasSentFits() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit)
 	defer cancel()
-	required := os.Getenv("DECKHAND_TEST_REQUIRE") == "1"
+	required := needtest.Required()
 	folder, err := slacktypes.Folder(ctx, "../../internal/playground/bolt/install.sh", required)
 	if err != nil && !required {
 		return nil // there is no Node.js here, or nobody has fetched the SDK

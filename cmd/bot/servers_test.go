@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"deckhand/internal/needtest"
 	"deckhand/internal/playground/slacktypes"
 )
 
@@ -107,12 +107,10 @@ func TestMCPServersFromTheThread(t *testing.T) {
 // of the session's or the bot's.
 func TestAnMCPServerInTheSandbox(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("node"); err != nil {
-		need(t, "node is not installed: .ci/setup test")
-	}
-	folder, err := slacktypes.Folder(t.Context(), "../../internal/playground/bolt/install.sh", os.Getenv("DECKHAND_TEST_REQUIRE") == "1")
+	needtest.Program(t, "node")
+	folder, err := slacktypes.Folder(t.Context(), "../../internal/playground/bolt/install.sh", needtest.Required())
 	if err != nil {
-		need(t, err.Error())
+		needtest.Missing(t, err.Error())
 	}
 	server := filepath.Join(folder, "node_modules/@modelcontextprotocol/server-everything/dist/index.js")
 	w := unstartedWorld(t)

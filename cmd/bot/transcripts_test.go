@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"deckhand/internal/judge"
+	"deckhand/internal/needtest"
 )
 
 // TestAConversationOutlivesItsMachine: it goes on, and is remembered, on another replica
@@ -44,7 +45,7 @@ func TestAConversationOutlivesItsMachine(t *testing.T) {
 	c.DatabaseURL = c.directly
 
 	// Another machine.
-	c.launch(c.newReplica(1, claudePath(t)))
+	c.launch(c.newReplica(1, needtest.Claude(t)))
 	c.away(c.replicas[0], syscall.SIGTERM)
 	goesOn("on another machine", "answer-0001")
 	oneSession()

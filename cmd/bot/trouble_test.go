@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"deckhand/internal/doctor"
+	"deckhand/internal/needtest"
 	"deckhand/internal/waittest"
 )
 
@@ -20,7 +21,7 @@ import (
 // thread, the whole error in the log, and the next message is tried again.
 func TestACLIThatMisbehaves(t *testing.T) {
 	t.Parallel()
-	cli := claudePath(t)
+	cli := needtest.Claude(t)
 	type behaviour struct{ name, script, sentence, log string }
 	for _, tt := range []struct {
 		name     string
@@ -124,7 +125,7 @@ func TestStartErrors(t *testing.T) {
 	good := map[string]string{
 		asBot: "1", "PATH": os.Getenv("PATH"), "HOME": t.TempDir(),
 		"SLACK_BOT_TOKEN": "xoxb-secret-token", "SLACK_APP_TOKEN": "xapp-secret-token", "DATABASE_URL": "postgres://u:secret-word@127.0.0.1:1/d?connect_timeout=2",
-		"DECKHAND_CONFIG": deckhandYAML(t, minimal), "DECKHAND_DATA_DIR": t.TempDir(), "CLAUDE_COMMAND": claudePath(t), "SLACK_API_URL": "http://127.0.0.1:1/api/",
+		"DECKHAND_CONFIG": deckhandYAML(t, minimal), "DECKHAND_DATA_DIR": t.TempDir(), "CLAUDE_COMMAND": needtest.Claude(t), "SLACK_API_URL": "http://127.0.0.1:1/api/",
 	}
 	old := filepath.Join(t.TempDir(), "claude")
 	if err := os.WriteFile(old, []byte("#!/bin/sh\necho '2.0.0 (Claude Code)'\n"), 0o755); err != nil {
@@ -227,7 +228,7 @@ func aWrongToken(t *testing.T, w *world) {
 		ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 		cmd := exec.CommandContext(ctx, self, "run")
 		cmd.Env = append(env, asBot+"=1", "PATH="+os.Getenv("PATH"), "DATABASE_URL="+w.DatabaseURL, "SLACK_API_URL="+w.SlackAPIURL,
-			"CLAUDE_COMMAND="+claudePath(t), "DECKHAND_CONFIG="+filepath.Join(w.dir, "deckhand.yaml"), "DECKHAND_DATA_DIR="+t.TempDir(), "HOME="+t.TempDir())
+			"CLAUDE_COMMAND="+needtest.Claude(t), "DECKHAND_CONFIG="+filepath.Join(w.dir, "deckhand.yaml"), "DECKHAND_DATA_DIR="+t.TempDir(), "HOME="+t.TempDir())
 		out, err := cmd.CombinedOutput()
 		cancel()
 		if err == nil || cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "slack refuses "+variable) {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"deckhand/internal/gateway/egress"
+	"deckhand/internal/needtest"
 )
 
 // stock is an MCP server that takes calls with a credential only, and counts them.
@@ -74,9 +74,7 @@ func stockServer(address string) string {
 // nowhere inside. The audit has what was visited, turn by turn.
 func TestTheWayToTheWeb(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("curl"); err != nil {
-		need(t, "curl is not installed: .ci/setup test")
-	}
+	needtest.Program(t, "curl")
 	var calls atomic.Int64
 	address := stock(t, &calls)
 	port := address[strings.LastIndexByte(address, ':')+1:]
@@ -141,9 +139,7 @@ func TestTheWayToTheWeb(t *testing.T) {
 // own on a machine of tests.
 func TestTheWebIsAsked(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("curl"); err != nil {
-		need(t, "curl is not installed: .ci/setup test")
-	}
+	needtest.Program(t, "curl")
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "page of", r.URL.Host+r.URL.Path) }))
 	t.Cleanup(proxy.Close)
 	w := unstartedWorld(t)

@@ -21,6 +21,7 @@ import (
 
 	"deckhand/internal/attachment"
 	"deckhand/internal/gateway/gitway"
+	"deckhand/internal/needtest"
 	"deckhand/internal/playground/postgres"
 	"deckhand/internal/store/storetest"
 	"deckhand/internal/waittest"
@@ -69,51 +70,6 @@ type world struct {
 	demoState
 }
 
-// claudePath is the pinned CLI, or a skip.
-func claudePath(t testing.TB) string {
-	t.Helper()
-	if p := os.Getenv("DECKHAND_TEST_CLAUDE"); p != "" {
-		return p
-	}
-	cache := os.Getenv("DECKHAND_CACHE")
-	if cache == "" {
-		base, err := os.UserCacheDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cache = filepath.Join(base, "deckhand")
-	}
-	found, _ := filepath.Glob(filepath.Join(cache, "claude", pinnedCLI(t), "node_modules/@anthropic-ai/claude-code-*/claude"))
-	if len(found) == 0 {
-		need(t, "Claude Code is not in the cache: run deploy/claude/install.sh")
-	}
-	return found[0]
-}
-
-func pinnedCLI(t testing.TB) string {
-	t.Helper()
-	b, err := os.ReadFile("../../deploy/claude/package.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var p struct {
-		Dependencies map[string]string `json:"dependencies"`
-	}
-	if err := json.Unmarshal(b, &p); err != nil {
-		t.Fatal(err)
-	}
-	return p.Dependencies["@anthropic-ai/claude-code"]
-}
-
-// need skips a test whose tool is missing; `make test` makes that an error.
-func need(t testing.TB, reason string) {
-	t.Helper()
-	if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-		t.Fatal(reason)
-	}
-	t.Skip(reason)
-}
-
 // newWorld starts a demo in a folder of its own, as fast as it goes.
 func newWorld(t testing.TB, flags ...string) *world {
 	t.Helper()
@@ -136,7 +92,7 @@ func ownPostgres(t testing.TB) *world {
 func unstartedWorld(t testing.TB) *world {
 	t.Helper()
 	if _, err := postgres.Find(); err != nil {
-		need(t, err.Error())
+		needtest.Missing(t, err.Error())
 	}
 	owner := storetest.URL(t)
 	// Not t.TempDir: PostgreSQL drops to another user when the test runs as root.
@@ -173,7 +129,7 @@ func (w *world) start(flags ...string) {
 			w.t.Fatal(err)
 		}
 	}
-	args := append([]string{"demo", "--json", "--listen", "127.0.0.1:0", "--pace", "0", "--data", w.dir, "--claude", claudePath(w.t)}, flags...)
+	args := append([]string{"demo", "--json", "--listen", "127.0.0.1:0", "--pace", "0", "--data", w.dir, "--claude", needtest.Claude(w.t)}, flags...)
 	w.cmd = exec.Command(self, args...) //nolint:noctx // stopped in stop
 	w.cmd.Env = w.environ()
 	w.cmd.Stderr = os.Stderr

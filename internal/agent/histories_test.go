@@ -48,7 +48,7 @@ func TestHistories(t *testing.T) {
 	for _, r := range runs {
 		t.Run(r.version, func(t *testing.T) {
 			t.Parallel()
-			theCLI(t, r.version)
+			cliOf(t, r.version)
 			var mu sync.Mutex
 			var sum verdict
 			held := 0

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"deckhand/internal/needtest"
 	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
 	"deckhand/internal/waittest"
@@ -29,31 +29,13 @@ import (
 // pinnedCLI is the version in deploy/claude/package.json.
 const pinnedCLI = "2.1.329"
 
-// theCLI finds a version of the CLI in the cache of deploy/claude/install.sh; the
-// pinned one also by DECKHAND_TEST_CLAUDE.
-func theCLI(t testing.TB, version string) string {
+// cliOf finds a version of the CLI.
+func cliOf(t testing.TB, version string) string {
 	t.Helper()
-	if path := os.Getenv("DECKHAND_TEST_CLAUDE"); path != "" && version == pinnedCLI {
-		return path
+	if version == pinnedCLI {
+		return needtest.Claude(t)
 	}
-	cache := os.Getenv("DECKHAND_CACHE")
-	if cache == "" {
-		base, err := os.UserCacheDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cache = filepath.Join(base, "deckhand")
-	}
-	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
-	found, _ := filepath.Glob(filepath.Join(cache, "claude", version, "node_modules/@anthropic-ai", "claude-code-"+runtime.GOOS+"-"+arch+"*", "claude"))
-	if len(found) == 0 {
-		why := "Claude Code " + version + " is not in the cache: run deploy/claude/install.sh " + version
-		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-			t.Fatal(why)
-		}
-		t.Skip(why)
-	}
-	return found[0]
+	return needtest.ClaudeOf(t, version)
 }
 
 // world is one thread with its bot, its model and its database.
@@ -86,7 +68,7 @@ type sentPrompt struct {
 
 func newWorld(t testing.TB, version string) *world {
 	t.Helper()
-	cli := theCLI(t, version)
+	cli := cliOf(t, version)
 	url := storetest.URL(t)
 	s := storetest.Open(t, url, store.Options{})
 	w := &world{

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,18 +20,10 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/gateway"
+	"deckhand/internal/needtest"
 	"deckhand/internal/playground/model"
 	"deckhand/internal/waittest"
 )
-
-// need skips the test, or fails it where every tool is required.
-func need(t testing.TB, why string) {
-	t.Helper()
-	if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-		t.Fatal(why)
-	}
-	t.Skip(why)
-}
 
 // cli is the real CLI in a namespace without any network, with the gateway before a
 // scripted model.
@@ -51,10 +42,7 @@ type cli struct {
 // gateway, or with the machine's network and without.
 func newCLI(t testing.TB, way bool) *cli {
 	t.Helper()
-	program := os.Getenv("DECKHAND_TEST_CLAUDE")
-	if program == "" {
-		need(t, "DECKHAND_TEST_CLAUDE does not name a Claude Code: see .ci/env")
-	}
+	program := needtest.Claude(t)
 	srv, err := model.New(model.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -76,10 +64,7 @@ func newCLI(t testing.TB, way bool) *cli {
 		"CLAUDE_CODE_MAX_RETRIES": "1",
 	}
 	all := claude.Environ(nil, set)
-	bwrap, err := exec.LookPath("bwrap")
-	if err != nil {
-		need(t, "bwrap is not installed: apt-get install bubblewrap")
-	}
+	bwrap := needtest.Program(t, "bwrap")
 	command := []string{
 		bwrap, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", os.TempDir(), "--bind", c.home, c.home,
 	}
@@ -217,10 +202,7 @@ func TestTheCLIWithoutANetwork(t *testing.T) {
 // pinned CLI sends, to Anthropic's own API and to others. Between its turns it calls nobody.
 func TestAllThatTheCLISendsIsKnown(t *testing.T) {
 	t.Parallel()
-	program := os.Getenv("DECKHAND_TEST_CLAUDE")
-	if program == "" {
-		need(t, "DECKHAND_TEST_CLAUDE does not name a Claude Code: see .ci/env")
-	}
+	program := needtest.Claude(t)
 	for name, env := range map[string][]string{
 		"Anthropic, by a key":   {"ANTHROPIC_BASE_URL=http://api.anthropic.com", "ANTHROPIC_API_KEY=sk-ant-api03-x"},
 		"Anthropic, by a token": {"ANTHROPIC_BASE_URL=http://api.anthropic.com", "CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-x"},

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"deckhand/internal/gateway"
+	"deckhand/internal/needtest"
 	"deckhand/internal/playground/model"
 )
 
@@ -21,14 +22,8 @@ import (
 // way leads there.
 func says(ctx context.Context, t testing.TB, env []string, words ...string) (string, error) {
 	t.Helper()
-	program, home := os.Getenv("DECKHAND_TEST_CLAUDE"), folder(t)
-	if program == "" {
-		need(t, "DECKHAND_TEST_CLAUDE does not name a Claude Code: see .ci/env")
-	}
-	bwrap, err := exec.LookPath("bwrap")
-	if err != nil {
-		need(t, "bwrap is not installed: apt-get install bubblewrap")
-	}
+	program, home := needtest.Claude(t), folder(t)
+	bwrap := needtest.Program(t, "bwrap")
 	args := []string{"--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", os.TempDir(), "--bind", home, home}
 	near := false
 	for _, entry := range env {
@@ -46,7 +41,7 @@ func says(ctx context.Context, t testing.TB, env []string, words ...string) (str
 	cmd.Env = append(env, "PATH="+os.Getenv("PATH"), "HOME="+home, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_MAX_RETRIES=1")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	err = cmd.Run()
+	err := cmd.Run()
 	return strings.TrimSpace(out.String()), err
 }
 

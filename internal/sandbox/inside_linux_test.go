@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"deckhand/internal/needtest"
 	"deckhand/internal/waittest"
 )
 
@@ -45,12 +46,7 @@ func outside(t *testing.T) string {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	if _, err := exec.LookPath("bwrap"); err != nil {
-		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-			t.Fatal(missing())
-		}
-		t.Skip(missing())
-	}
+	needtest.Program(t, "bwrap")
 	h := &house{t: t, root: outside(t)}
 	h.data = filepath.Join(h.root, "data")
 	h.config = filepath.Join(h.root, "deckhand.yaml")

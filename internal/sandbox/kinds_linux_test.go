@@ -24,6 +24,7 @@ import (
 	"github.com/google/uuid"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/needtest"
 	"deckhand/internal/playground/model"
 	"deckhand/internal/sandbox/sandboxtest"
 	"deckhand/internal/waittest"
@@ -64,13 +65,7 @@ func inEachKind(t *testing.T, test func(t *testing.T, spec Spec)) {
 // is required.
 func theProgram(t *testing.T, name string) {
 	t.Helper()
-	if _, err := exec.LookPath(name); err == nil {
-		return
-	}
-	if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-		t.Fatalf("%s is not installed: .ci/setup test", name)
-	}
-	t.Skipf("%s is not installed", name)
+	needtest.Program(t, name)
 }
 
 // aSession has a data folder with what is nobody's business, a workspace and a home in it,
@@ -423,13 +418,7 @@ func (s *aSession) killed(t *testing.T, sandbox Sandbox) (ended func(), box *Box
 // TestClaudeTakesATurn: the real CLI, whose only way to the model is the socket, is asked
 // to run a command.
 func TestClaudeTakesATurn(t *testing.T) {
-	cli := os.Getenv("DECKHAND_TEST_CLAUDE")
-	if cli == "" {
-		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-			t.Fatal("DECKHAND_TEST_CLAUDE is not set: . .ci/env")
-		}
-		t.Skip("DECKHAND_TEST_CLAUDE is not set")
-	}
+	cli := needtest.Claude(t)
 	inEachKind(t, func(t *testing.T, spec Spec) {
 		s := newSession(t)
 		server, err := model.New(model.Options{})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"deckhand/internal/needtest"
 	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
 	"deckhand/internal/waittest"
@@ -28,10 +29,7 @@ func pooled(t *testing.T, dsn string) string {
 	}
 	if _, err := os.Stat(program); err != nil {
 		const missing = "PgBouncer is not installed: apt-get install pgbouncer"
-		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-			t.Fatal(missing)
-		}
-		t.Skip(missing)
+		needtest.Missing(t, missing)
 	}
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"deckhand/internal/needtest"
 	"deckhand/internal/store"
 )
 
@@ -342,7 +343,7 @@ func readCrash(_ context.Context, t store.Transcript, out io.Writer) error {
 // all of it, and loses no other.
 func TestARestoreOutlivesEveryCrash(t *testing.T) {
 	t.Parallel()
-	strace := straceFor(t)
+	strace := needtest.Program(t, "strace")
 	for _, calls := range []string{"mkdirat", "renameat,renameat2", "unlinkat", "write"} {
 		n := 1
 		for restoreCrashes(t, strace, calls, n) {
@@ -379,18 +380,6 @@ func restoreCrashes(t *testing.T, strace, calls string, n int) bool {
 	return died
 }
 
-func straceFor(t *testing.T) string {
-	t.Helper()
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" && runtime.GOOS == "linux" {
-			t.Fatal("strace is not installed")
-		}
-		t.Skip("strace is not installed")
-	}
-	return strace
-}
-
 // killAt runs a program that is killed at its n-th call of some. It reports false when there
 // are not as many.
 func killAt(t *testing.T, cmd *exec.Cmd, strace, calls string, n int) bool {
@@ -408,7 +397,7 @@ func killAt(t *testing.T, cmd *exec.Cmd, strace, calls string, n int) bool {
 // something, as a power cut would, and has the next one go on.
 func TestAHomeOutlivesEveryCrash(t *testing.T) {
 	t.Parallel()
-	strace := straceFor(t)
+	strace := needtest.Program(t, "strace")
 	for _, calls := range []string{"mkdirat", "renameat,renameat2", "unlinkat", "linkat"} {
 		t.Run(calls, func(t *testing.T) {
 			t.Parallel()

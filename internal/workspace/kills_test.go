@@ -10,11 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
+
+	"deckhand/internal/needtest"
 )
 
 // act is what a bot does that is killed meanwhile.
@@ -203,13 +204,7 @@ func everyKill(t *testing.T, each func(call string, n int) bool) {
 // the commits and the files as the last turn has left them.
 func TestWorkOutlivesEveryKill(t *testing.T) {
 	t.Parallel()
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" && runtime.GOOS == "linux" {
-			t.Fatal("strace is not installed")
-		}
-		t.Skip("strace is not installed")
-	}
+	strace := needtest.Program(t, "strace")
 	begin := func(t *testing.T) *killed {
 		k := &killed{roaming: newRoaming(t), strace: strace, shelf: folderShelf(t.TempDir())}
 		k.k, k.at = &Keeper{DataDir: filepath.Join(t.TempDir(), "data")}, "a"

@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/needtest"
 	"deckhand/internal/playground/model"
 	"deckhand/internal/waittest"
 )
@@ -36,48 +36,12 @@ type program struct {
 // deploy/claude/install.sh fills.
 func theCLI(tb testing.TB) program {
 	tb.Helper()
-	if path := os.Getenv("DECKHAND_TEST_CLAUDE"); path != "" {
-		version, err := claude.Version(tb.Context(), []string{path})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		return program{path: path, version: version}
+	path := needtest.Claude(tb)
+	version, err := claude.Version(tb.Context(), []string{path})
+	if err != nil {
+		tb.Fatal(err)
 	}
-	p, ok := cached(pinned)
-	if !ok {
-		missing(tb, "the Claude Code CLI is not in the cache: run deploy/claude/install.sh or set DECKHAND_TEST_CLAUDE")
-	}
-	return p
-}
-
-// cached finds a version in the cache of deploy/claude/install.sh.
-func cached(version string) (program, bool) {
-	cache := os.Getenv("DECKHAND_CACHE")
-	if cache == "" {
-		base := os.Getenv("XDG_CACHE_HOME")
-		if base == "" {
-			base = filepath.Join(os.Getenv("HOME"), ".cache")
-		}
-		cache = filepath.Join(base, "deckhand")
-	}
-	dir := filepath.Join(cache, "claude", version)
-	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
-	found, _ := filepath.Glob(filepath.Join(dir, "node_modules/@anthropic-ai", "claude-code-"+runtime.GOOS+"-"+arch+"*", "claude"))
-	for _, path := range append(found, filepath.Join(dir, "claude")) {
-		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 {
-			return program{path: path, version: version}, true
-		}
-	}
-	return program{}, false
-}
-
-// missing skips the test, or fails it where every tool is required.
-func missing(tb testing.TB, why string) {
-	tb.Helper()
-	if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-		tb.Fatal(why)
-	}
-	tb.Skip(why)
+	return program{path: path, version: version}
 }
 
 // session is a CLI process under test with its model, and what it has said.

@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/needtest"
 )
 
 // TestCLIOpens runs a rich session of the pinned CLI under strace and looks at every path
@@ -33,10 +34,7 @@ func TestCLIOpens(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("strace is Linux's")
 	}
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		missing(t, "strace is not installed")
-	}
+	strace := needtest.Program(t, "strace")
 	cli := theCLI(t)
 	if cli.version != pinned {
 		t.Skip("the list is that of the pinned version")

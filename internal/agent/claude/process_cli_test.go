@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/needtest"
 )
 
 var processRows = []row{
@@ -136,17 +137,14 @@ var processRows = []row{
 		}
 	}},
 	{"in a sandbox", "2.0.0", func(t *testing.T, cli program) {
-		bwrap, err := exec.LookPath("bwrap")
-		if err != nil {
-			missing(t, "bubblewrap is not installed")
-		}
+		bwrap := needtest.Program(t, "bwrap")
 		s := prepare(t, cli)
 		args := []string{
 			bwrap, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session",
 			"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--bind", s.dir, s.dir, "--bind", s.home, s.home, "--",
 		}
 		if out, err := exec.CommandContext(t.Context(), args[0], append(args[1:], "true")...).CombinedOutput(); err != nil {
-			missing(t, "bubblewrap does not work here: "+string(out))
+			needtest.Missing(t, "bubblewrap does not work here: "+string(out))
 		}
 		s.start(func(_ *session, o *claude.Options, _ *claude.InitializeRequest) {
 			o.Command = append(args, o.Command...)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/needtest"
 )
 
 const protocolDoc = "../../../docs/protocol.md"
@@ -37,14 +38,15 @@ func TestCLIVersions(t *testing.T) {
 	works := make(map[string]map[string]bool)
 	for _, version := range wanted {
 		works[version] = make(map[string]bool)
-		cli, ok := cached(version)
-		if !ok {
+		cli := program{version: version}
+		var ok bool
+		if cli.path, ok = needtest.CachedClaude(version); !ok {
 			cmd := exec.CommandContext(t.Context(), "sh", "../../../deploy/claude/install.sh", version)
 			out, err := cmd.Output()
 			if err != nil {
 				t.Fatalf("install %s: %v", version, err)
 			}
-			cli = program{path: strings.TrimSpace(string(out)), version: version}
+			cli.path = strings.TrimSpace(string(out))
 		}
 		t.Run(version, func(t *testing.T) {
 			for _, r := range rows {

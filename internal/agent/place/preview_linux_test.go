@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"deckhand/internal/needtest"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/store"
 	"deckhand/internal/waittest"
@@ -41,10 +42,7 @@ func newPage(t *testing.T, kind sandbox.Kind, files map[string]string) *page {
 				return
 			}
 		}
-		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-			t.Fatal("no " + name)
-		}
-		t.Skip("no " + name)
+		needtest.Missing(t, "no "+name)
 	}
 	need("Chromium", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 	need("sandbox "+string(kind), map[sandbox.Kind]string{sandbox.Bwrap: "bwrap", sandbox.GVisor: "runsc"}[kind])

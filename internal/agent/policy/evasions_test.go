@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"deckhand/internal/needtest"
 	"deckhand/internal/waittest"
 )
 
@@ -186,13 +187,7 @@ func TestWhatPeopleDoAllDayIsAllowed(t *testing.T) {
 // The evasions of the shell are real: bash runs their payload.
 func TestTheEvasionsAreReal(t *testing.T) {
 	t.Parallel()
-	sh, err := exec.LookPath("bash")
-	if err != nil {
-		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-			t.Fatal("there is no bash")
-		}
-		t.Skip("there is no bash")
-	}
+	sh := needtest.Program(t, "bash")
 	stubs := t.TempDir()
 	for _, name := range []string{"go", "git", "npm", "rg"} {
 		if err := os.WriteFile(filepath.Join(stubs, name), []byte("#!/bin/sh\nexit 0\n"), 0o755); err != nil { //nolint:gosec // a program

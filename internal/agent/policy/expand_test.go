@@ -12,6 +12,8 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 	"pgregory.net/rapid"
+
+	"deckhand/internal/needtest"
 )
 
 var slashes = regexp.MustCompile(`/+`)
@@ -19,13 +21,7 @@ var slashes = regexp.MustCompile(`/+`)
 // What wildcards and braces stand for, asked of bash itself.
 func TestBashExpandsWordsToTheSame(t *testing.T) {
 	t.Parallel()
-	sh, err := exec.LookPath("bash")
-	if err != nil {
-		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-			t.Fatal("there is no bash")
-		}
-		t.Skip("there is no bash")
-	}
+	sh := needtest.Program(t, "bash")
 	dir := lay(t, "a", "b.go", "-x", ".hidden", ".git/config", "docs/x", "docs/y.md", "docs/deep/z.md", "we ird/q", "[", "a]b", "B")
 	for _, l := range []struct{ to, name string }{{"..", "docs/up"}, {"nowhere", "docs/gone"}, {"docs", "link"}} {
 		if err := os.Symlink(l.to, filepath.Join(dir, l.name)); err != nil {

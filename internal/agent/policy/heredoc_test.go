@@ -1,13 +1,14 @@
 package policy
 
 import (
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"mvdan.cc/sh/v3/syntax"
 	"pgregory.net/rapid"
+
+	"deckhand/internal/needtest"
 )
 
 // herePieces are what texts of here-documents are made of: what could end them
@@ -17,13 +18,7 @@ var herePieces = []string{"a", "it's", "\"", "'", "`", "(", ")", "$(", "$x", "${
 // Where the text of a here-document is held to be known, it is what Bash reads.
 func TestAHereDocumentIsWhatBashReads(t *testing.T) {
 	t.Parallel()
-	sh, err := exec.LookPath("bash")
-	if err != nil {
-		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-			t.Fatal("there is no bash")
-		}
-		t.Skip("there is no bash")
-	}
+	sh := needtest.Program(t, "bash")
 	known := 0
 	rapid.Check(t, func(t *rapid.T) {
 		body := strings.Join(rapid.SliceOfN(rapid.SampledFrom(herePieces), 0, 12).Draw(t, "text"), "")

@@ -6,17 +6,14 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"deckhand/internal/needtest"
 )
 
 // git runs git in a folder, as nobody in particular.
 func git(t *testing.T, dir string, args ...string) {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-			t.Fatal("there is no git")
-		}
-		t.Skip("there is no git")
-	}
+	needtest.Program(t, "git")
 	c := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
 	c.Dir = dir
 	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1"}

@@ -23,6 +23,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"deckhand/internal/needtest"
 )
 
 // The programs of attack_test.go and truth_test.go run shut in: the test's own binary
@@ -135,14 +137,7 @@ func needShutIn(t testing.TB, tools ...string) {
 	if runtime.GOOS != "linux" {
 		t.Skip("commands are shut in by bwrap")
 	}
-	for _, name := range append(tools, "bwrap", "bash", "git") {
-		if _, err := exec.LookPath(name); err != nil {
-			if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-				t.Fatalf("there is no %s, without which nothing harmful is run", name)
-			}
-			t.Skipf("there is no %s, without which nothing harmful is run", name)
-		}
-	}
+	needtest.Programs(t, append(tools, "bwrap", "bash", "git")...) // without which nothing harmful is run
 }
 
 // warden runs commands, inside.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"deckhand/internal/needtest"
 	"deckhand/internal/waittest"
 )
 
@@ -182,7 +183,7 @@ func (r *specRunner) try(t *testing.T, mark, cmd string) {
 	t.Helper()
 	program := strings.Fields(cmd)[0]
 	if _, err := exec.LookPath(program); mark == "?" || err != nil && !builtin[program] {
-		if mark != "?" && os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
+		if mark != "?" && needtest.Required() {
 			t.Errorf("%s is not installed", program)
 		}
 		return

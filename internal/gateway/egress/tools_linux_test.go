@@ -19,6 +19,7 @@ import (
 	"strings"
 	"testing"
 
+	"deckhand/internal/needtest"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/waittest"
 )
@@ -28,15 +29,7 @@ type room struct{ workspace, home string }
 
 func newRoom(t *testing.T) room {
 	t.Helper()
-	for _, program := range []string{"bwrap", "curl", "git", "node", "npm"} {
-		if _, err := exec.LookPath(program); err == nil {
-			continue
-		}
-		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-			t.Fatalf("%s is not installed: .ci/setup test", program)
-		}
-		t.Skipf("%s is not installed", program)
-	}
+	needtest.Programs(t, "bwrap", "curl", "git", "node", "npm")
 	dir := t.TempDir()
 	r := room{filepath.Join(dir, "workspace"), filepath.Join(dir, "home")}
 	for _, d := range []string{r.workspace, r.home} {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -19,48 +18,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"deckhand/internal/needtest"
 	"deckhand/internal/waittest"
 )
-
-const cliVersion = "2.1.329"
-
-// claudeCLI finds the real CLI: DECKHAND_TEST_CLAUDE, or the cache that
-// deploy/claude/install.sh fills.
-func claudeCLI(tb testing.TB) string {
-	tb.Helper()
-	if p := os.Getenv("DECKHAND_TEST_CLAUDE"); p != "" {
-		return p
-	}
-	cache := os.Getenv("DECKHAND_CACHE")
-	if cache == "" {
-		base, err := os.UserCacheDir()
-		if err != nil {
-			base = filepath.Join(os.Getenv("HOME"), ".cache")
-		}
-		if x := os.Getenv("XDG_CACHE_HOME"); x != "" {
-			base = x
-		} else if h := os.Getenv("HOME"); h != "" {
-			base = filepath.Join(h, ".cache")
-		}
-		cache = filepath.Join(base, "deckhand")
-	}
-	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
-	pattern := filepath.Join(cache, "claude", cliVersion, "node_modules/@anthropic-ai", "claude-code-"+runtime.GOOS+"-"+arch+"*", "claude")
-	if found, err := filepath.Glob(pattern); err == nil && len(found) > 0 {
-		return found[0]
-	}
-	return missing(tb, "the Claude Code CLI is not in the cache: run deploy/claude/install.sh or set DECKHAND_TEST_CLAUDE")
-}
-
-// missing skips the test, or fails it where every tool is required.
-func missing(tb testing.TB, why string) string {
-	tb.Helper()
-	if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-		tb.Fatal(why)
-	}
-	tb.Skip(why)
-	return ""
-}
 
 // event is a line of the CLI's output, as far as these tests look.
 type event struct {
@@ -135,7 +95,7 @@ type cliOptions struct {
 // startCLI runs the CLI against handler's address in private folders.
 func startCLI(tb testing.TB, url string, o cliOptions) *cli {
 	tb.Helper()
-	program := claudeCLI(tb)
+	program := needtest.Claude(tb)
 	c := &cli{tb: tb, decide: o.Decide, events: make(chan event, 4096), Dir: o.Dir, home: o.Home, url: url}
 	if c.decide == nil {
 		c.decide = allowAll

@@ -9,17 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"deckhand/internal/needtest"
 	"deckhand/internal/playground/sample"
 )
 
 // boathouse starts the CLI in a fresh copy of the sample project.
 func boathouse(t *testing.T, decide decision) (*Server, *cli) {
 	t.Helper()
-	for _, tool := range []string{"git", "node", "npm"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			missing(t, "the sample project needs "+tool+": "+err.Error())
-		}
-	}
+	needtest.Programs(t, "git", "node", "npm")
 	dir := filepath.Join(t.TempDir(), "boathouse")
 	if err := sample.Write(dir); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap/zaptest"
 
+	"deckhand/internal/needtest"
 	"deckhand/internal/waittest"
 )
 
@@ -332,10 +333,7 @@ func TestWatchdog(t *testing.T) {
 func need(t *testing.T) {
 	t.Helper()
 	if _, err := Find(); err != nil {
-		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
+		needtest.Missing(t, err.Error())
 	}
 }
 

@@ -8,20 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-func need(t *testing.T, tools ...string) {
-	t.Helper()
-	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err == nil {
-			continue
-		}
-		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-			t.Fatalf("%s is not installed", tool)
-		}
-		t.Skipf("%s is not installed", tool)
-	}
-}
+	"deckhand/internal/needtest"
+)
 
 func run(t *testing.T, dir string, name string, args ...string) (string, error) {
 	t.Helper()
@@ -33,7 +22,7 @@ func run(t *testing.T, dir string, name string, args ...string) (string, error) 
 
 func TestWriteMakesARepository(t *testing.T) {
 	t.Parallel()
-	need(t, "git")
+	needtest.Programs(t, "git")
 	dir := filepath.Join(t.TempDir(), "new", "boathouse")
 	if err := Write(dir); err != nil {
 		t.Fatal(err)
@@ -66,7 +55,7 @@ func TestWriteMakesARepository(t *testing.T) {
 
 func TestWriteOverwritesNothing(t *testing.T) {
 	t.Parallel()
-	need(t, "git")
+	needtest.Programs(t, "git")
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "boathouse")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -110,7 +99,7 @@ func TestWriteLeavesNothingWhenItFails(t *testing.T) {
 
 func TestExactlyOneTestFailsAndOneCharacterMendsIt(t *testing.T) {
 	t.Parallel()
-	need(t, "git", "node", "npm")
+	needtest.Programs(t, "git", "node", "npm")
 	dir := filepath.Join(t.TempDir(), "boathouse")
 	if err := Write(dir); err != nil {
 		t.Fatal(err)

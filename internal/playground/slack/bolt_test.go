@@ -12,18 +12,10 @@ import (
 
 	"go.uber.org/zap/zaptest"
 
+	"deckhand/internal/needtest"
 	"deckhand/internal/playground/slack"
 	"deckhand/internal/waittest"
 )
-
-// missing skips a test that lacks a tool, unless every tool is required.
-func missing(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-		t.Fatal(what)
-	}
-	t.Skip(what)
-}
 
 // boltFolder finds Slack's Node SDK: DECKHAND_TEST_BOLT, or the cache of
 // install.sh, which is filled only when all tools are required.
@@ -37,7 +29,7 @@ func boltFolder(t *testing.T) string {
 		t.Fatal(err)
 	}
 	args := []string{script, "--cached"}
-	if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
+	if needtest.Required() {
 		args = args[:1]
 	}
 	var errs bytes.Buffer
@@ -45,17 +37,14 @@ func boltFolder(t *testing.T) string {
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		missing(t, "Slack's Node SDK is not there: "+errs.String())
+		needtest.Missing(t, "Slack's Node SDK is not there: "+errs.String())
 	}
 	return strings.TrimSpace(string(out))
 }
 
 func TestSlacksOwnNodeSDKWorksAgainstTheWorkspace(t *testing.T) {
 	t.Parallel()
-	node, err := exec.LookPath("node")
-	if err != nil {
-		missing(t, "node is not installed: it runs Slack's Node SDK")
-	}
+	node := needtest.Program(t, "node")
 	dir := boltFolder(t)
 	srv, err := slack.New(slack.Options{Log: zaptest.NewLogger(t)})
 	if err != nil {

@@ -11,13 +11,14 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"deckhand/internal/needtest"
 	"deckhand/internal/playground/slacktypes"
 )
 
 // sdk finds Slack's Node SDK and the compiler, or skips the test.
 func sdk(t *testing.T) string {
 	t.Helper()
-	required := os.Getenv("DECKHAND_TEST_REQUIRE") == "1"
+	required := needtest.Required()
 	dir, err := slacktypes.Folder(t.Context(), "../bolt/install.sh", required)
 	switch {
 	case err != nil && required:

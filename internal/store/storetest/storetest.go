@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"deckhand/internal/jobs"
+	"deckhand/internal/needtest"
 	"deckhand/internal/playground/postgres"
 	"deckhand/internal/store"
 	"deckhand/internal/waittest"
@@ -100,10 +101,7 @@ func clone(tb testing.TB) string {
 	tb.Helper()
 	server.once.Do(start)
 	if server.err != nil {
-		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-			tb.Fatal(server.err)
-		}
-		tb.Skip("no PostgreSQL for this test: ", server.err)
+		needtest.Missing(tb, "no PostgreSQL for this test: "+server.err.Error())
 	}
 	name := fmt.Sprintf("deckhand_test_%d_%d", os.Getpid(), server.clones.Add(1))
 	if err := admin(tb.Context(), "CREATE DATABASE "+name+" TEMPLATE "+template()+server.strategy); err != nil {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"deckhand/internal/needtest"
 )
 
 // axePath is where the page's packages have axe-core, from the module's root.
@@ -49,7 +51,7 @@ func (w *Tab) withAxe() bool {
 	}
 	if source == "" {
 		const reason = "no axe-core in internal/playground/page/node_modules: run .ci/page packages"
-		if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
+		if needtest.Required() {
 			w.t.Fatal(reason)
 		}
 		w.t.Log(reason)

@@ -21,6 +21,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
+	"deckhand/internal/needtest"
 	"deckhand/internal/waittest"
 )
 
@@ -74,10 +75,7 @@ func chromium(t *testing.T) string {
 		}
 	}
 	const reason = "no Chromium: install chromium, or name one in DECKHAND_TEST_CHROMIUM"
-	if os.Getenv("DECKHAND_TEST_REQUIRE") == "1" {
-		t.Fatal(reason)
-	}
-	t.Skip(reason)
+	needtest.Missing(t, reason)
 	return ""
 }
 
