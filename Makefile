@@ -12,6 +12,7 @@ BENCH ?= .
 RUN ?= .
 FUZZTIME ?= 20s
 REQUIRE ?= 1
+RACE ?=
 CLI_VERSIONS ?= 1
 N ?= 20
 SEEDS ?= 20
@@ -29,8 +30,8 @@ demo: ## the bot, a Slack and a model on this machine; ARGS='--fresh --listen 12
 build: ## bin/bot
 	@.ci/setup build && exec .ci/build
 
-test: ## all tests; PKG=./internal/store/... for some, REQUIRE=0 to skip what lacks its tool
-	@DECKHAND_TEST_REQUIRE=$(REQUIRE) exec .ci/test $(PKG)
+test: ## all tests; PKG=./internal/store/... for some, REQUIRE=0 to skip what lacks its tool, RACE=1 as CI does
+	@DECKHAND_TEST_REQUIRE=$(REQUIRE) exec .ci/test $(if $(RACE),--some-race,$(PKG))
 
 test-loaded: N = 10
 test-loaded: ## the tests N times beside busy loops, until a run is red; N=10, LOAD=6 for so many loops, PKG
