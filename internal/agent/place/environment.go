@@ -97,9 +97,10 @@ const (
 // deaf are settings that keep the git of the agent's process from running what a
 // repository's own settings name, whenever the CLI looks at the repository: its hooks,
 // its monitor, its filters. Their names are asked of git, which runs nothing for that, but
-// reads whatever the settings include: it has a moment for it.
+// reads whatever the settings include: it has a moment for it. Where that is too short, as on a
+// busy machine, the error is [claude.ErrNoAnswer], and the start is tried again.
 func deaf(ctx context.Context, dir string) (settings [][2]string, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, settingsTimeout, fmt.Errorf("git: no end in %s", settingsTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, settingsTimeout, fmt.Errorf("git: %w in %s", claude.ErrNoAnswer, settingsTimeout))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", "config", "--local", "--includes", "--null", "--name-only", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)
 	cmd.Dir, cmd.Env = dir, append(agentEnviron(nil, nil), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
