@@ -294,45 +294,6 @@ func TestTimeIsUp(t *testing.T) {
 	w.auditIsWhole()
 }
 
-// TestRolesOfAPlace: a channel's own approvers take the place of the team's.
-func TestRolesOfAPlace(t *testing.T) {
-	t.Parallel()
-	w := unstartedWorld(t)
-	config := fmt.Sprintf(`projects:
-  sample:
-    dir: %q
-channels:
-  C0ENG:
-    project: sample
-    roles:
-      approvers: [U0LINUS]
-  C0GENERAL: sample
-roles:
-  admins: [U0ADA]
-  approvers: [S0APPROVERS]
-  users: [S0ENGINEERS]
-`, filepath.Join(w.dir, "sample"))
-	if err := os.WriteFile(filepath.Join(w.dir, "deckhand.yaml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w.start()
-	thread := w.runs(linus, eng, "", "mkdir here")
-	card := w.card(eng, thread)
-	w.click(grace, eng, card.TS, "approve")
-	w.told(grace, eng, thread, "Only approvers can decide")
-	w.click(linus, eng, card.TS, "approve")
-	w.done(eng, thread, thread)
-	other := w.runs(linus, slack.ChannelGeneral, "", "mkdir there")
-	card = w.card(slack.ChannelGeneral, other)
-	w.click(linus, slack.ChannelGeneral, card.TS, "approve")
-	w.told(linus, slack.ChannelGeneral, other, "Only approvers can decide")
-	w.click(grace, slack.ChannelGeneral, card.TS, "approve")
-	w.done(slack.ChannelGeneral, other, other)
-	if !w.exists("here") || !w.exists("there") {
-		t.Error("what was approved did not run")
-	}
-}
-
 // TestTheAuditTellsTheWholeStory: from the prompt to the commit, and it shows when
 // somebody changed it.
 func TestTheAuditTellsTheWholeStory(t *testing.T) {

@@ -72,6 +72,14 @@ func TestConfigIsReadIntoTheTermsOfItsUsers(t *testing.T) {
 	if got := c.Calls()["web"]; got != access.CallAuto {
 		t.Errorf("people are called by %q", got)
 	}
+	const own = "projects: {web: {dir: /srv/web, roles: {users: [U2AB]}}}\nchannels: {C0123: {project: web, roles: {approvers: [U3AB]}}}\nroles: {users: [U1AB]}\n"
+	if c, err = ReadFile(write(t, own)); err != nil {
+		t.Fatal(err)
+	}
+	want := access.Rules{Projects: map[string]access.Roles{"web": {Users: []string{"U2AB"}}}, Channels: map[string]access.Roles{"C0123": {Approvers: []string{"U3AB"}}}}
+	if diff := cmp.Diff(want, access.Rules{Projects: c.Access.Projects, Channels: c.Access.Channels}); diff != "" {
+		t.Errorf("roles of projects and channels (-want +got):\n%s", diff)
+	}
 }
 
 func TestTheExampleIsValid(t *testing.T) {
