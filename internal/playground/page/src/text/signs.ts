@@ -57,7 +57,7 @@ function drawer(): (char: string) => boolean {
 /** Keeps what the page shows readable, as it changes. Only the characters of texts change, so React need not know. */
 export function watchSigns(root: Node): void {
   const lacks = drawer();
-  if (!lacks('😀')) return; // there is a font
+  if (!Object.keys(words).some(lacks)) return; // there is a font; some fonts without emoji have 😀
   const mend = (node: Node) => {
     if (node.nodeType === Node.TEXT_NODE) {
       const text = inWords(node.nodeValue ?? '', lacks);
