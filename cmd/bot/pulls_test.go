@@ -17,6 +17,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"deckhand/internal/needtest"
+	"deckhand/internal/playground/page/pagetest"
 	"deckhand/internal/store"
 )
 
@@ -90,6 +91,21 @@ func (w *world) pull(thread, says string) message {
 	})
 }
 
+// shots takes pictures of the end of a thread and, if make pictures wants them, of a message in it.
+// Without DECKHAND_SCREENSHOTS it takes none.
+func (w *world) shots(t *testing.T, thread string) func(name, ts string) {
+	t.Helper()
+	if os.Getenv("DECKHAND_SCREENSHOTS") == "" {
+		return func(string, string) {}
+	}
+	tab := pagetest.Start(t).Open(t, w.URL, "/#/c/"+eng+"/t/"+thread+"?user="+grace)
+	tab.Click(`[aria-label="Hide this note"]`)
+	return func(name, ts string) {
+		tab.See(`(m => m != null && (m.scrollIntoView({block: 'end'}), true))(document.querySelector('[data-testid="thread"] [data-ts="` + ts + `"]'))`)
+		tab.Shot(name)
+	}
+}
+
 // TestAThreadsWorkBecomesAMergedPullRequest: a fix, a pull request by one card for push and
 // pull request, a red check that is mended in the same session by itself, a green one, a review,
 // and a merge in two steps. The message of the pull request stays up to date in its place, and
@@ -112,6 +128,8 @@ func TestAThreadsWorkBecomesAMergedPullRequest(t *testing.T) {
 	w.click(linus, eng, offer.TS, "pull_open")
 
 	card := w.card(eng, thread)
+	shot := w.shots(t, thread)
+	shot("pull-card", card.TS)
 	if got := w.branch(); got != "deckhand/1-fix-the-failing-test" {
 		t.Errorf("the branch is %s", got)
 	}
@@ -157,6 +175,7 @@ func TestAThreadsWorkBecomesAMergedPullRequest(t *testing.T) {
 	v, _ := w.opens(ada, eng, card.TS, "approve")
 	w.submit(ada, v, map[string]any{"read": map[string]any{"read": []string{"yes"}}})
 	w.pull(thread, "Merged")
+	shot("pull-merged", post.TS)
 	if refs := w.forgeRefs(); !strings.Contains(refs, "refs/heads/main A full week gets its discount (#1)") {
 		t.Errorf("the forge has\n%s", refs)
 	}
@@ -272,7 +291,7 @@ func TestAPullRequestIsForItsCommits(t *testing.T) {
 	card = w.card(eng, thread)
 	w.click(ada, eng, card.TS, "approve")
 	w.done(eng, thread, prompt)
-	w.pull(thread, "WIP: One")
+	w.pull(thread, ": One")
 	if n := w.count(`SELECT count(*) FROM pulls`); n != 1 {
 		t.Fatalf("there are %d pull requests", n)
 	}

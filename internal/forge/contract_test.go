@@ -52,7 +52,7 @@ func openCase(t *testing.T, s *site) {
 		t.Fatal(err)
 	}
 	expected := Pull{
-		Number: p.Number, URL: p.URL, Title: "WIP: Mend <b>it</b>", Body: "Asked by *Ada*.\n\n</textarea>", State: Open, Draft: true,
+		Number: p.Number, URL: p.URL, Title: "Mend <b>it</b>", Body: "Asked by *Ada*.\n\n</textarea>", State: Open, Draft: true,
 		Branch: "deckhand/7-mend", Base: "main", Head: head, Author: "deckhand", Mergeable: MergeUnknown, Unasked: []string{"nobody"},
 	}
 	opts := cmpopts.IgnoreFields(Pull{}, "UpdatedAt")

@@ -286,10 +286,10 @@ func (g *ofGitea) blocked(ctx context.Context, p Pull) (bool, error) {
 	}), nil
 }
 
-// pull turns Gitea's words into ours.
+// pull turns Gitea's words into ours. Its title is without the beginning that makes a draft, as the others' are.
 func (g *ofGitea) pull(p *gitea.PullRequest) Pull {
 	ours := Pull{
-		Number: int(p.Index), URL: p.HTMLURL, Title: p.Title, Body: p.Body,
+		Number: int(p.Index), URL: p.HTMLURL, Title: readyTitle(p.Title), Body: p.Body,
 		State: Open, Draft: p.Draft || isDraft(p.Title), Author: login(p.Poster),
 	}
 	if p.Head != nil {
@@ -341,10 +341,7 @@ func (g *ofGitea) MarkReady(ctx context.Context, number int) error {
 	if err != nil {
 		return failed("read the pull request", g.host, err)
 	}
-	title := got.Title
-	for isDraft(title) {
-		title = strings.TrimSpace(title[strings.IndexAny(title, ":]")+1:])
-	}
+	title := readyTitle(got.Title)
 	if title == got.Title {
 		return nil
 	}
@@ -357,6 +354,14 @@ func (g *ofGitea) MarkReady(ctx context.Context, number int) error {
 func isDraft(title string) bool {
 	title = strings.ToUpper(title)
 	return strings.HasPrefix(title, "WIP:") || strings.HasPrefix(title, "[WIP]")
+}
+
+// readyTitle is a title without what makes a draft.
+func readyTitle(title string) string {
+	for isDraft(title) {
+		title = strings.TrimSpace(title[strings.IndexAny(title, ":]")+1:])
+	}
+	return title
 }
 
 func (g *ofGitea) Merge(ctx context.Context, number int, m NewMerge) (string, error) {
