@@ -328,7 +328,7 @@ func (p *playedProcess) AnswerHook(id string, a claude.HookAnswer) error {
 	return nil
 }
 
-func (p *playedProcess) Allow(id string, input json.RawMessage, _ ...claude.PermissionUpdate) error {
+func (p *playedProcess) Allow(id string, input json.RawMessage) error {
 	if _, err := p.answer(id, "ask"); err != nil {
 		return err
 	}

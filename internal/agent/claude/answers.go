@@ -9,10 +9,9 @@ import (
 )
 
 // Allow lets the tool of a [CanUseTool] run. updatedInput is what runs, in
-// full: pass the Input that was shown, byte for byte. updates are permission
-// changes that hold from now on, such as the request's own Suggestions. The
-// error is [ErrNotPending] when the request was answered or withdrawn before.
-func (p *Process) Allow(requestID string, updatedInput json.RawMessage, updates ...PermissionUpdate) error {
+// full: pass the Input that was shown, byte for byte. The error is
+// [ErrNotPending] when the request was answered or withdrawn before.
+func (p *Process) Allow(requestID string, updatedInput json.RawMessage) error {
 	if len(updatedInput) == 0 || !json.Valid(updatedInput) {
 		return fmt.Errorf("allow %s: the input is no JSON", requestID)
 	}
@@ -20,14 +19,6 @@ func (p *Process) Allow(requestID string, updatedInput json.RawMessage, updates 
 	var answer bytes.Buffer
 	answer.WriteString(`{"behavior":"allow","updatedInput":`)
 	answer.Write(updatedInput)
-	if len(updates) > 0 {
-		b, err := json.Marshal(updates)
-		if err != nil {
-			return fmt.Errorf("allow %s: %w", requestID, err)
-		}
-		answer.WriteString(`,"updatedPermissions":`)
-		answer.Write(b)
-	}
 	answer.WriteByte('}')
 	return p.answer("allow", requestID, answer.Bytes())
 }
@@ -98,16 +89,6 @@ func (p *Process) AnswerHook(requestID string, a HookAnswer) error {
 		return fmt.Errorf("answer hook %s: %w", requestID, err)
 	}
 	return p.answer("answer hook", requestID, answer)
-}
-
-// RespondError answers any request of the CLI's with an error, which a model
-// that called a tool sees as the tool's failure.
-func (p *Process) RespondError(requestID, message string) error {
-	if !p.calls.close(requestID) {
-		return fmt.Errorf("respond to %s: %w", requestID, ErrNotPending)
-	}
-	p.life.answered(requestID)
-	return p.send(errorLine(requestID, message))
 }
 
 // answer sends the answer to a pending request, once.

@@ -80,49 +80,6 @@ var approvalRows = []row{
 			t.Errorf("result %s", r.Raw)
 		}
 	}},
-	{"error instead of an answer", "2.0.0", func(t *testing.T, cli program) {
-		s := share(t, cli, cli.plain)
-		s.onAsk = func(m *claude.CanUseTool) { s.must(s.p.RespondError(m.RequestID, "nobody was there")) }
-		turn := s.run(bash(t, "touch denied"), "say: Well.")
-		if tool := s.tool(turn, "Bash"); tool.State == claude.ToolDone || !strings.Contains(tool.Result, "nobody was there") {
-			t.Errorf("%+v", tool)
-		}
-	}},
-	{"always allow for the session", "2.0.0", func(t *testing.T, cli program) {
-		s := share(t, cli, cli.plain)
-		asked := 0
-		s.onAsk = func(m *claude.CanUseTool) {
-			asked++
-			s.must(s.p.Allow(m.RequestID, m.Input, claude.PermissionUpdate{
-				Type: "addRules", Behavior: "allow", Destination: "session",
-				Rules: []claude.PermissionRule{{ToolName: "Bash", RuleContent: "curl --version:*"}},
-			}))
-		}
-		s.run(bash(t, "curl --version"), "say: One.")
-		s.run(bash(t, "curl --version"), "say: Two.")
-		if asked != 1 {
-			t.Errorf("asked %d times, want once", asked)
-		}
-	}},
-	{"suggestions", "2.1.150", func(t *testing.T, cli program) {
-		s := begin(t, cli)
-		asked := 0
-		s.onAsk = func(m *claude.CanUseTool) {
-			asked++
-			if len(m.Suggestions) == 0 || m.ToolUseID == "" {
-				t.Errorf("asked %s", m.Raw)
-			}
-			for i := range m.Suggestions {
-				m.Suggestions[i].Destination = "session"
-			}
-			s.must(s.p.Allow(m.RequestID, m.Input, m.Suggestions...))
-		}
-		s.run(bash(t, "mkdir -p suggested"), "say: One.")
-		s.run(bash(t, "mkdir -p suggested"), "say: Two.")
-		if asked != 1 {
-			t.Errorf("asked %d times, want once", asked)
-		}
-	}},
 	{"several calls in one response", "2.0.0", func(t *testing.T, cli program) {
 		s := share(t, cli, cli.plain)
 		asked := map[string]bool{}

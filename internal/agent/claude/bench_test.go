@@ -75,7 +75,7 @@ func BenchmarkFold(b *testing.B) {
 	for b.Loop() {
 		var turn claude.Output
 		for _, m := range messages {
-			if turn.Result != nil && claude.StartsTurn(m) {
+			if turn.Result != nil && startsTurn(m) {
 				turn = turn.Next()
 			}
 			turn = turn.Fold(m)

@@ -174,7 +174,7 @@ func (s *session) next() (claude.Message, error) {
 	}
 	s.log = append(s.log, m)
 	note(s.t, kindOf(m))
-	if s.turn.Result != nil && claude.StartsTurn(m) {
+	if s.turn.Result != nil && startsTurn(m) {
 		s.turn = s.turn.Next()
 	}
 	s.turn = s.turn.Fold(m)
@@ -356,4 +356,26 @@ func mustJSON(t *testing.T, v any) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// startsTurn reports whether m can be the first message of a turn: a host that
+// holds a finished turn then goes on with [claude.Output.Next]. Turns also begin without
+// a prompt, as when a subagent in the background has finished; what such a
+// subagent says before still belongs to the finished turn.
+func startsTurn(m claude.Message) bool {
+	switch m := m.(type) {
+	case *claude.System:
+		return m.Subtype == "init"
+	case *claude.CommandLifecycle:
+		return m.State == "started"
+	case *claude.StreamEvent:
+		return m.ParentToolUseID == "" && m.Event == "message_start"
+	case *claude.Assistant:
+		return m.ParentToolUseID == ""
+	case *claude.CanUseTool:
+		return m.AgentID == ""
+	case *claude.HookCallback:
+		return m.Event == "UserPromptSubmit"
+	}
+	return false
 }

@@ -167,6 +167,30 @@ var conversationRows = []row{
 			t.Error(err)
 		}
 	}},
+	{"agents of the host", "2.1.329", func(t *testing.T, cli program) {
+		var asked []*claude.CanUseTool
+		s := begin(t, cli, func(_ *session, _ *claude.Options, r *claude.InitializeRequest) {
+			r.Agents = map[string]claude.Agent{"careful-checker": {Description: "Checks with care.", Prompt: "You are the checker of this team.", Tools: []string{"Bash", "Read"}}}
+		})
+		s.onAsk = func(m *claude.CanUseTool) {
+			asked = append(asked, m)
+			s.must(s.p.Allow(m.RequestID, m.Input))
+		}
+		sub := bash(t, "touch by-the-checker") + "\nsay: checked"
+		s.prompt("tool: Agent "+mustJSON(t, map[string]any{
+			"description": "a job", "prompt": sub, "subagent_type": "careful-checker", "run_in_background": false,
+		}), "say: The checker is done.")
+		s.result()
+		if init := s.turn.Init; init == nil || !slices.Contains(init.Agents, "careful-checker") {
+			t.Errorf("agents %+v", init)
+		}
+		if len(asked) != 1 || asked[0].AgentID == "" || asked[0].ToolName != "Bash" {
+			t.Errorf("asked %+v", asked)
+		}
+		if _, err := os.Stat(filepath.Join(s.dir, "by-the-checker")); err != nil {
+			t.Error(err)
+		}
+	}},
 	{"task events", "2.1.150", func(t *testing.T, cli program) {
 		s := begin(t, cli)
 		s.prompt("tool: Bash "+mustJSON(t, map[string]any{"command": "sleep 0.3; echo in the background", "description": "bg", "run_in_background": true}),
@@ -306,36 +330,6 @@ var conversationRows = []row{
 		turn := s.run("tool: AskUserQuestion "+mustJSON(t, input), "say: Thanks.")
 		if tool := s.tool(turn, "AskUserQuestion"); tool.State != claude.ToolDone || !strings.Contains(tool.Result, "Blue") {
 			t.Errorf("%+v", tool)
-		}
-	}},
-	{"transcript mirror", "2.1.150", func(t *testing.T, cli program) {
-		s := begin(t, cli, func(_ *session, o *claude.Options, _ *claude.InitializeRequest) { o.SessionMirror = true })
-		s.run("say: to be kept")
-		s.must(s.p.Stop(s.ctx))
-		s.ended()
-		mirrored := map[string][]byte{}
-		for _, m := range s.log {
-			if m, ok := m.(*claude.TranscriptMirror); ok {
-				for _, e := range m.Entries {
-					mirrored[m.FilePath] = append(append(mirrored[m.FilePath], e...), '\n')
-				}
-			}
-		}
-		if len(mirrored) == 0 {
-			t.Fatal("nothing was mirrored")
-		}
-		// The mirror alone must be enough to go on elsewhere.
-		other := prepare(t, cli)
-		for path, lines := range mirrored {
-			rel, err := filepath.Rel(s.home, path)
-			s.must(err)
-			s.must(os.MkdirAll(filepath.Dir(filepath.Join(other.home, rel)), 0o700))
-			s.must(os.WriteFile(filepath.Join(other.home, rel), lines, 0o600))
-		}
-		other.id, other.dir = s.id, s.dir
-		other.start(resumed)
-		if turn := other.run("say: went on"); turn.Result.IsError || turn.Text() != "went on" {
-			t.Errorf("%s", show(turn))
 		}
 	}},
 }

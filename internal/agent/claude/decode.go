@@ -66,8 +66,6 @@ func decodeType(head Meta, line []byte) Message {
 		fill(line, &in)
 		in.NewSessionID = cmp.Or(in.NewConversationID, in.NewSessionID)
 		return &in.ConversationReset
-	case "transcript_mirror":
-		return decodeInto(line, new(TranscriptMirror))
 	case "tool_progress":
 		return decodeInto(line, new(ToolProgress))
 	case "tool_use_summary", "streamlined_text", "streamlined_tool_use_summary", "prompt_suggestion":

@@ -40,9 +40,8 @@ func decodeControlRequest(meta Meta, line []byte) Message {
 func decodeCanUseTool(meta Meta, id string, request []byte) *CanUseTool {
 	var in struct {
 		CanUseTool
-		ToolInput             json.RawMessage
-		BlockedPaths          string
-		PermissionSuggestions json.RawMessage
+		ToolInput    json.RawMessage
+		BlockedPaths string
 	}
 	fill(request, &in)
 	m := &in.CanUseTool
@@ -51,11 +50,6 @@ func decodeCanUseTool(meta Meta, id string, request []byte) *CanUseTool {
 		m.Input = in.ToolInput
 	}
 	m.BlockedPath = cmp.Or(m.BlockedPath, in.BlockedPaths)
-	// A suggestion of a shape that we do not know is no reason to lose the
-	// request, and half of it is worse than none.
-	if json.Unmarshal(in.PermissionSuggestions, &m.Suggestions) != nil {
-		m.Suggestions = nil
-	}
 	return m
 }
 

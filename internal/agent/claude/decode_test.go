@@ -161,7 +161,6 @@ func TestDecodeDialects(t *testing.T) {
 				}
 				want := claude.CanUseTool{
 					Meta: r.Meta, RequestID: "r", ToolName: "Bash", Input: json.RawMessage(`{"command":"rm  <x>"}`), ToolUseID: "t",
-					Suggestions: []claude.PermissionUpdate{{Type: "setMode", Mode: "acceptEdits", Destination: "session"}},
 					BlockedPath: "/b", DecisionReason: "why", DecisionReasonType: "rule", Title: "T", DisplayName: "D", Description: "d",
 					AgentID: "a", RequiresUserInteraction: true, SuppressAlwaysAllow: true, DefaultToNo: true,
 				}

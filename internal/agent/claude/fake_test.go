@@ -249,7 +249,7 @@ read`)
 		}
 		switch m := m.(type) {
 		case *claude.CanUseTool:
-			if err := p.Allow(m.RequestID, append([]byte("\n "), m.Input...), m.Suggestions...); err != nil {
+			if err := p.Allow(m.RequestID, append([]byte("\n "), m.Input...)); err != nil {
 				t.Error(err)
 			}
 			id := uuid.NewString()

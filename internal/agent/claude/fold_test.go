@@ -49,7 +49,7 @@ func story(t *testing.T, lines []byte) string {
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
-		if turn.Result != nil && claude.StartsTurn(m) {
+		if turn.Result != nil && startsTurn(m) {
 			turn = tell(&b, turn)
 		}
 		turn = turn.Fold(m)

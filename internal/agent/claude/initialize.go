@@ -20,6 +20,19 @@ type InitializeRequest struct {
 	// MCPServers are served by this process, by the name that their tools
 	// appear under: mcp__<name>__<tool>.
 	MCPServers map[string]*mcp.Server
+	// Agents are subagents that the model may have work, by their names, beside the CLI's own.
+	Agents map[string]Agent
+}
+
+// Agent is a kind of subagent.
+type Agent struct {
+	// Description says when it is to be used, and Prompt is its system prompt.
+	Description string `json:"description"`
+	Prompt      string `json:"prompt"`
+	// Tools are those that it is offered; none is all that the session has.
+	Tools []string `json:"tools,omitempty"`
+	// Model is one of the CLI's names; empty is the session's.
+	Model string `json:"model,omitempty"`
 }
 
 // PreToolUseCallback is the CallbackID of the callback that PreToolUse of
@@ -86,6 +99,9 @@ func (p *Process) Initialize(ctx context.Context, r InitializeRequest) (*Initial
 			return nil, fmt.Errorf("initialize: %w", err)
 		}
 		fields["sdkMcpServers"] = slices.Sorted(maps.Keys(r.MCPServers))
+	}
+	if len(r.Agents) > 0 {
+		fields["agents"] = r.Agents
 	}
 	raw, err := p.request(ctx, p.o.InitializeTimeout, "initialize", fields)
 	if err != nil {

@@ -2,10 +2,7 @@ package claude
 
 import (
 	"context"
-	"fmt"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // MCPStatus returns the state of all MCP servers.
@@ -26,42 +23,6 @@ type MCPServerConfig struct {
 	Env     map[string]string `json:"env,omitempty"`
 	URL     string            `json:"url,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
-	// Name is set by this package for in-process servers (type sdk).
-	Name string `json:"name,omitempty"`
-}
-
-// MCPSetServersResponse says what changed.
-type MCPSetServersResponse struct {
-	Added   []string          `json:"added"`
-	Removed []string          `json:"removed"`
-	Errors  map[string]string `json:"errors"`
-}
-
-// MCPSetServers replaces the servers that were set dynamically: those that the
-// CLI reaches itself, and those served by this process.
-func (p *Process) MCPSetServers(ctx context.Context, servers map[string]MCPServerConfig, local map[string]*mcp.Server) (MCPSetServersResponse, error) {
-	all := make(map[string]any, len(servers)+len(local))
-	for name, config := range servers {
-		all[name] = config
-		if config.Type == "stdio" || config.Type == "" {
-			// The CLI takes this one by itself only when args is there.
-			type stdio MCPServerConfig
-			all[name] = struct {
-				stdio
-				Args []string `json:"args"`
-			}{stdio(config), append([]string{}, config.Args...)}
-		}
-	}
-	if err := p.mcp.add(local); err != nil {
-		return MCPSetServersResponse{}, fmt.Errorf("mcp_set_servers: %w", err)
-	}
-	for name := range local {
-		all[name] = MCPServerConfig{Type: "sdk", Name: name}
-	}
-	var out MCPSetServersResponse
-	// The CLI connects to the servers before it answers.
-	err := p.askWithin(ctx, p.o.InitializeTimeout, "mcp_set_servers", map[string]any{"servers": all}, &out)
-	return out, err
 }
 
 // connectTimeout is longer than the half minute after which the CLI gives a server up.

@@ -278,15 +278,6 @@ type ConversationReset struct {
 	Trigger string
 }
 
-// TranscriptMirror is a batch of lines that the CLI appended to its transcript,
-// printed with --session-mirror.
-type TranscriptMirror struct {
-	Meta
-	FilePath string
-	// Entries are the lines' JSON values.
-	Entries []json.RawMessage
-}
-
 // ToolProgress says that a tool still runs.
 type ToolProgress struct {
 	Meta

@@ -139,6 +139,7 @@ func (r *rich) setup(s *session, o *claude.Options, req *claude.InitializeReques
 	server := addServer()
 	addTool(server, "greet", func(_ context.Context, name string) string { return "Hello, " + name })
 	req.MCPServers = map[string]*mcp.Server{"house": server}
+	o.MCPConfig = mustJSON(s.t, map[string]any{"mcpServers": map[string]any{"outside": mcpProgram(s.t)}})
 	s.onHook = func(m *claude.HookCallback) { s.must(s.p.AnswerPreToolUse(m.RequestID, claude.HookAsk, "")) }
 }
 
@@ -197,8 +198,6 @@ func (r *rich) run() {
 	r.plan()
 	r.interrupt()
 	_, err := s.p.GetUsage(s.ctx)
-	s.must(err)
-	_, err = s.p.MCPSetServers(s.ctx, map[string]claude.MCPServerConfig{"outside": mcpProgram(s.t)}, nil)
 	s.must(err)
 	s.try(`tool: mcp__outside__echo {"name":"y"}`, "say: servers")
 	s.must(s.p.Stop(s.ctx))

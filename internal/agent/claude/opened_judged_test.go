@@ -43,7 +43,7 @@ var judged = []judgement{
 	{path: "~/.claude/{.credentials.json,.device-keys.json,.hybrid_oauth_refresh.lock,.storage-write.lock}", what: "obeyed: whose account is used", becomes: gone},
 	{path: "~/.claude/plans{,/*}", what: "data: the plan that is being written", becomes: gone},
 	{path: "~/.claude/{sessions,jobs,daemon,state}{,/**}", what: "obeyed: how its processes find each other, what was consented to", becomes: gone},
-	{path: "~/.claude/{cache,image-cache}{,/**}", what: "data: caches", becomes: gone},
+	{path: "~/.claude/{cache,image-cache,mcp-needs-auth-cache.json}{,/**}", what: "data: caches", becomes: gone},
 	{path: "~/.claude/.last-cleanup", what: "data: when it cleaned up last", becomes: gone},
 	{path: "~/.claude", what: "the configuration folder", becomes: "made anew"},
 	{path: "~", what: "the home folder", becomes: "made anew"},

@@ -43,15 +43,8 @@ type Options struct {
 	SkipWebFetchPreflight bool
 	// MaxTurns bounds the calls of the model in a turn; 0 does not.
 	MaxTurns int
-	// MaxBudgetMicroUSD ends a turn that has cost this much, in millionths of a
-	// US dollar; 0 does not. The CLI counts by process, not by turn.
-	MaxBudgetMicroUSD int64
-	// TrustProject lets the repository's own settings, hooks and instructions
-	// in: they can run commands that nobody approved.
-	TrustProject bool
-	// SessionMirror has every transcript line printed too (from 2.1.150 on);
 	// ReplayUserMessages has prompts echoed when they are taken up.
-	SessionMirror, ReplayUserMessages bool
+	ReplayUserMessages bool
 
 	// Logger gets what people who run the bot should know; nil is none. It
 	// never gets the content of a conversation.
@@ -139,12 +132,8 @@ func (o Options) arguments() []string {
 	args := []string{
 		"-p", "--output-format", "stream-json", "--input-format", "stream-json", "--verbose",
 		"--permission-prompt-tool", "stdio", "--include-partial-messages", "--strict-mcp-config",
+		"--setting-sources", "", // none: what a command wrote into the home folder must not decide about the next
 	}
-	sources := "" // none: what a command wrote into the home folder must not decide about the next
-	if o.TrustProject {
-		sources = "project,local"
-	}
-	args = append(args, "--setting-sources", sources)
 	switch {
 	case o.Resume:
 		args = append(args, "--resume", o.SessionID)
@@ -172,10 +161,6 @@ func (o Options) arguments() []string {
 	if o.MaxTurns > 0 {
 		option("--max-turns", strconv.Itoa(o.MaxTurns))
 	}
-	if o.MaxBudgetMicroUSD > 0 {
-		option("--max-budget-usd", strconv.FormatFloat(float64(o.MaxBudgetMicroUSD)/1e6, 'f', -1, 64))
-	}
-	flag("--session-mirror", o.SessionMirror)
 	flag("--replay-user-messages", o.ReplayUserMessages)
 	return args
 }

@@ -212,25 +212,3 @@ func (t *Output) tool(id string) int {
 	}
 	return -1
 }
-
-// StartsTurn reports whether m can be the first message of a turn: a host that
-// holds a finished turn then goes on with [Output.Next]. Turns also begin without
-// a prompt, as when a subagent in the background has finished; what such a
-// subagent says before still belongs to the finished turn.
-func StartsTurn(m Message) bool {
-	switch m := m.(type) {
-	case *System:
-		return m.Subtype == "init"
-	case *CommandLifecycle:
-		return m.State == "started"
-	case *StreamEvent:
-		return m.ParentToolUseID == "" && m.Event == "message_start"
-	case *Assistant:
-		return m.ParentToolUseID == ""
-	case *CanUseTool:
-		return m.AgentID == ""
-	case *HookCallback:
-		return m.Event == "UserPromptSubmit"
-	}
-	return false
-}

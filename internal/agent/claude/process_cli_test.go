@@ -84,13 +84,6 @@ var processRows = []row{
 			t.Errorf("result %s", r.Raw)
 		}
 	}},
-	{"max budget", "2.1.37", func(t *testing.T, cli program) {
-		s := begin(t, cli, func(_ *session, o *claude.Options, _ *claude.InitializeRequest) { o.MaxBudgetMicroUSD = 1 })
-		s.prompt(bash(t, "echo one"), bash(t, "echo two"), "say: end")
-		if r := s.result(); r.Subtype != "error_max_budget_usd" {
-			t.Errorf("result %s", r.Raw)
-		}
-	}},
 	{"stop leaves no descendant", "2.0.0", func(t *testing.T, cli program) {
 		s := begin(t, cli)
 		s.run(leaveSleepers(t), "say: Left them.")

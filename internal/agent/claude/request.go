@@ -2,9 +2,9 @@ package claude
 
 import "encoding/json"
 
-// CanUseTool asks whether a tool may run. It waits for [Process.Allow],
-// [Process.Deny] or [Process.RespondError] with its RequestID, for as long as
-// that takes, unless a [CancelRequest] withdraws it.
+// CanUseTool asks whether a tool may run. It waits for [Process.Allow] or
+// [Process.Deny] with its RequestID, for as long as that takes, unless a
+// [CancelRequest] withdraws it.
 type CanUseTool struct {
 	Meta
 	RequestID string
@@ -13,10 +13,7 @@ type CanUseTool struct {
 	// allowed is what runs: pass on exactly the input that was shown.
 	Input json.RawMessage
 	// ToolUseID joins it to the call; empty before 2.1.37.
-	ToolUseID string
-	// Suggestions are permission updates that would stop further asks; pass
-	// them back to Allow as they are.
-	Suggestions []PermissionUpdate `json:"-"`
+	ToolUseID   string
 	BlockedPath string
 	// DecisionReason and DecisionReasonType say why the CLI asks.
 	DecisionReason, DecisionReasonType string
@@ -30,28 +27,6 @@ type CanUseTool struct {
 	// DefaultToNo that refusing is the safer default.
 	SuppressAlwaysAllow bool `json:"suppress_always_allow_rule"`
 	DefaultToNo         bool
-}
-
-// PermissionUpdate is a change of permissions, suggested by the CLI or sent
-// with an approval.
-type PermissionUpdate struct {
-	// Type is addRules, replaceRules, removeRules, setMode, addDirectories or
-	// removeDirectories.
-	Type  string           `json:"type"`
-	Rules []PermissionRule `json:"rules,omitempty"`
-	// Behavior is allow, deny or ask.
-	Behavior    string   `json:"behavior,omitempty"`
-	Mode        string   `json:"mode,omitempty"`
-	Directories []string `json:"directories,omitempty"`
-	// Destination is session, localSettings, projectSettings or userSettings.
-	// Only session is gone with the process.
-	Destination string `json:"destination,omitempty"`
-}
-
-// PermissionRule is a tool's name and what of it the rule covers.
-type PermissionRule struct {
-	ToolName    string `json:"toolName"`
-	RuleContent string `json:"ruleContent,omitempty"`
 }
 
 // HookCallback asks one of the hooks registered by [Process.Initialize]. Answer

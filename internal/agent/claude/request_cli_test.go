@@ -86,23 +86,6 @@ var requestRows = []row{
 			t.Errorf("status %+v", servers)
 		}
 	}},
-	{"mcp_set_servers", "2.1.37", func(t *testing.T, cli program) {
-		s := begin(t, cli)
-		server := addServer()
-		addTool(server, "late", func(context.Context, string) string { return "in time" })
-		out, err := s.p.MCPSetServers(s.ctx, map[string]claude.MCPServerConfig{"outside": mcpProgram(t)}, map[string]*mcp.Server{"house": server})
-		s.must(err)
-		note(t, "→ mcp_set_servers")
-		if len(out.Errors) != 0 || !slices.Contains(out.Added, "outside") {
-			t.Errorf("%+v", out)
-		}
-		turn := s.run(`tool: mcp__house__late {"name":"x"}`, `tool: mcp__outside__echo {"name":"y"}`, "say: Done.")
-		if a, b := s.tool(turn, "mcp__house__late"), s.tool(turn, "mcp__outside__echo"); a.Result != "in time" || b.Result != "echo y" {
-			t.Errorf("%s", show(turn))
-		}
-		_, err = s.p.MCPSetServers(s.ctx, nil, nil)
-		s.must(err)
-	}},
 	{"mcp_toggle and mcp_reconnect", "2.1.37", func(t *testing.T, cli program) {
 		s := begin(t, cli, func(_ *session, o *claude.Options, _ *claude.InitializeRequest) {
 			o.MCPConfig = mustJSON(t, map[string]any{"mcpServers": map[string]any{"outside": mcpProgram(t)}})

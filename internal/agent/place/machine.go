@@ -98,7 +98,7 @@ type Process interface {
 
 	AnswerPreToolUse(requestID string, d claude.HookDecision, reason string) error
 	AnswerHook(requestID string, a claude.HookAnswer) error
-	Allow(requestID string, input json.RawMessage, updates ...claude.PermissionUpdate) error
+	Allow(requestID string, input json.RawMessage) error
 	Deny(requestID, message string, interrupt bool) error
 
 	Baseline(ctx context.Context) (claude.Usage, error)
