@@ -70,12 +70,16 @@ var rules = []struct {
 	},
 	{
 		room: "internal/agent/place", not: []string{"internal", "migrations", "cmd"},
-		except: []string{"internal/agent/place", "internal/agent/claude", "internal/agent/policy", "internal/attachment", "internal/forge", "internal/gateway", "internal/price", "internal/sandbox", "internal/scratch", "internal/store", "internal/transcript", "internal/workspace"},
+		except: []string{"internal/agent/place", "internal/agent/claude", "internal/agent/policy", "internal/agent/trust", "internal/attachment", "internal/forge", "internal/gateway", "internal/price", "internal/sandbox", "internal/scratch", "internal/store", "internal/transcript", "internal/workspace"},
 		reason: "where a session runs follows from its thread and its project: it knows nothing of workers, turns, approvals or Slack",
 	},
 	{
 		room: "internal/agent/tools", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/agent/tools", "internal/store"},
 		reason: "what lets a tool of the bot's run is a decision in the database: it can be reviewed without knowing what the tools do",
+	},
+	{
+		room: "internal/agent/trust", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/agent/trust"},
+		reason: "what a repository brings for agents follows from its files' texts alone",
 	},
 	{
 		room: "internal/agent/threadtools", not: []string{"internal", "migrations", "cmd"},

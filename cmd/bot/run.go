@@ -160,7 +160,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 	b.supervisor = agent.New(agent.Config{
 		Store: b.store, Frontend: b.app.Frontend(), Authoriser: b.app, Reminder: b.app, Projects: c.Projects, Policy: c.Policy, Budgets: c.Budgets, Prices: c.Prices,
 		Replica: b.replica.ID, DataDir: e.DataDir, Hidden: append(c.CredentialFiles(os.Getenv), c.Name), Command: e.Command(), CLIVersion: d.CLIVersion,
-		Gateway: b.gateway, Web: b.web, Git: git, Pulls: b.store, People: b.app, Accounts: own, PullEvery: e.PullEvery, Work: b.store, Files: b.app, Attachments: c.Attachments(), Workspaces: c.Workspaces, Log: b.log.Named("agent"),
+		Gateway: b.gateway, Web: b.web, Git: git, Pulls: b.store, Trust: b.store, People: b.app, Accounts: own, PullEvery: e.PullEvery, Work: b.store, Files: b.app, Attachments: c.Attachments(), Workspaces: c.Workspaces, Log: b.log.Named("agent"),
 		Limits: agent.Limits{
 			IdleTimeout: e.IdleTimeout, ParkAfter: e.ParkAfter, MaxLive: e.MaxLive, Starts: e.Starts, LeaseTTL: e.LeaseTime, Drain: e.DrainTimeout,
 			AnswerTimeout: e.CLITimeout, StopTimeout: e.CLITimeout / 3, // who stops it waits for it

@@ -34,6 +34,9 @@ func systemPrompt(p place.Project, workspace string) (string, error) {
 		}
 		parts = append(parts, "You work in "+p.Subdir+", a folder of the repository in "+workspace+". git's sparse checkout has it and the files of the folders above; git sparse-checkout add FOLDER brings another, by its path from there.")
 	}
+	if list := skillList(p.Skills); list != "" {
+		parts = append(parts, list)
+	}
 	if reaches := network(p); reaches != "" {
 		parts = append(parts, reaches)
 	}

@@ -141,6 +141,7 @@ func (w *worker) startSession(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.withTrusted(ctx, &project)
 	m := w.newMeter()
 	proc, err := w.place.Start(ctx, w.thread, project, resume, patience(w.tries), m, w.log)
 	if exit, ok := errors.AsType[*claude.ExitError](err); ok {

@@ -54,7 +54,9 @@ type Config struct {
 	// Pulls remember pull requests, People are those whom they name and where they talk, and
 	// PullEvery is how often the forge is asked how they stand; with a nil Pulls, sessions get no
 	// tools of the bot's own.
-	Pulls  pulls.Store
+	Pulls pulls.Store
+	// Trust remembers what admins trust of repositories; nil for nothing.
+	Trust  TrustStore
 	People interface {
 		pulls.People
 		threadtools.Chat
@@ -134,6 +136,9 @@ type shared struct {
 	files                Files // nil where none can be had
 	attachments          attachment.Limits
 	fetching             chan struct{} // one for each thread whose files are being fetched
+	trusts               TrustStore    // nil where nothing of a repository is trusted
+	// brings is what a project's repository has of a kind; see [place.Host.Brings].
+	brings func(ctx context.Context, p place.Project, kind string, fresh bool) (files map[string]string, left []string, err error)
 }
 
 // New returns a supervisor that does nothing until [Supervisor.Run].
@@ -153,7 +158,7 @@ func New(c Config) *Supervisor {
 		works: c.Work, workspaces: c.Workspaces,
 		accounts: spend.New(spend.Config{Store: c.Store, Budgets: c.Budgets, Prices: c.Prices, Show: func(noticeID string) { c.Frontend.Show(store.BudgetPost, noticeID) }, Log: c.Log}),
 		prices:   c.Prices, limits: c.Limits, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log,
-		files: c.Files, attachments: c.Attachments,
+		files: c.Files, attachments: c.Attachments, trusts: c.Trust, brings: host.Brings,
 	}
 	sup := newSupervisor(c.Reminder, s)
 	if c.Pulls != nil {
@@ -166,6 +171,9 @@ func New(c Config) *Supervisor {
 			list := threadtools.Tools(t, c.People, host.Hidden)
 			if p.Preview.Run != "" {
 				list = append(list, preview(t, p, host, c.People))
+			}
+			if len(p.Skills) > 0 {
+				list = append(list, skillTool(p.Skills))
 			}
 			if p.OpensPulls() {
 				list = append(list, s.pulls.Tools()...)

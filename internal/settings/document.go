@@ -89,6 +89,8 @@ type projectYAML struct {
 	Preview *previewYAML `yaml:"preview"`
 	// PullRequests say how its threads open pull requests.
 	PullRequests *pullsYAML `yaml:"pull_requests"`
+	// Trust are the kinds of what its repository brings that may be used, once an admin agrees.
+	Trust names `yaml:"trust"`
 }
 
 // models are those that people may choose, the default first. None leaves it to Claude Code.

@@ -264,7 +264,7 @@ func (d document) projects() map[string]place.Project {
 			Prices: p.Prices.prices(), Sandbox: p.Sandbox.over(d.Sandbox).spec(), Provider: p.Provider.over(d.Provider).provider(),
 			MCPServers:   mcpServers(p.MCPServers),
 			PullRequests: d.pullsOf(p), SignKey: key, Committer: email,
-			Forge: d.forgeOf(p), Access: d.accessOf(p), Setup: p.Setup.setup(), Preview: p.Preview.preview(),
+			Forge: d.forgeOf(p), Access: d.accessOf(p), Setup: p.Setup.setup(), Preview: p.Preview.preview(), Trust: p.Trust,
 		}
 	}
 	return out

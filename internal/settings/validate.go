@@ -260,6 +260,7 @@ func (v *validation) project(at, name string, p projectYAML) {
 	}
 	v.tools(at+".allowed_tools", p.AllowedTools, false)
 	v.tools(at+".disallowed_tools", p.DisallowedTools, true)
+	v.trust(at+".trust", p)
 	v.roles(at+".roles", p.Roles)
 	v.prices(at+".prices", p.Prices)
 	if p.Dir != "" && !filepath.IsAbs(p.Dir) {

@@ -143,6 +143,11 @@ func allCommands() commands {
 			help: render.HelpLine{Say: []string{"mcp", "mcp off linear", "mcp on linear", "mcp reconnect linear"}, Means: "the MCP servers of this thread: how they are, switch one off or on, connect it again"},
 		},
 		{
+			name: "trust", act: access.Administer, inThread: true, steers: true, form: form(`((?:(?:yes|no) +[a-z]+ +[0-9a-f]{64})?)[.!?…]*`),
+			run:  (*App).onTrustCommand,
+			help: render.HelpLine{Say: []string{"trust"}, Means: "see which commands, agents and skills the repository brings, and agree to them (for admins)"},
+		},
+		{
 			name: "connect", act: access.See, steers: true, form: form(`()`),
 			run:  (*App).onConnectCommand,
 			help: render.HelpLine{Say: []string{"connect"}, Means: "have pull requests opened by your own account at the forge"},
@@ -169,9 +174,8 @@ func allCommands() commands {
 		},
 		{
 			name: "help", form: form(`()`), act: access.See,
-			run: func(a *App, _ context.Context, in *incoming, _ string) (string, error) {
-				a.reply(in, a.help(""))
-				return "help", nil
+			run: func(a *App, ctx context.Context, in *incoming, _ string) (string, error) {
+				return "help", a.help(ctx, in, "")
 			},
 			help: render.HelpLine{Say: []string{"help"}, Means: "this"},
 		},
@@ -184,13 +188,25 @@ const lastDays = `(?:(?:(?:of|in|for) +)?(?:the +)?(?:last +)?([1-9][0-9]{0,2}) 
 // form is all that follows a name, in upper or lower case.
 func form(pattern string) *regexp.Regexp { return regexp.MustCompile(`(?i)^` + pattern + `$`) }
 
-// help says what can be said; complaint is a sentence in front of it, or empty.
-func (a *App) help(complaint string) render.Page {
+// help tells a person what can be said where they are; complaint is a sentence in front of it, or
+// empty.
+func (a *App) help(ctx context.Context, in *incoming, complaint string) error {
 	view := render.HelpView{BotUser: a.self.UserID, Complaint: complaint, Attach: a.c.Attachments.Sentence()}
 	for _, c := range a.commands {
 		view.Lines = append(view.Lines, c.help)
 	}
-	return render.Help(view)
+	project := a.c.Access.Places.Project(in.store.ChannelID)
+	t, err := a.c.Store.ThreadByKey(ctx, in.store.Key())
+	if err == nil {
+		project = t.Project
+	} else if !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	if view.Commands, err = a.agent.TrustedCommands(ctx, project); err != nil {
+		return err
+	}
+	a.reply(in, render.Help(view))
+	return nil
 }
 
 func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err error) {
@@ -248,8 +264,7 @@ func (a *App) onMessage(ctx context.Context, in *incoming) (outcome string, err 
 	case in.found == latePost:
 		return a.tooLate(in), nil
 	case text == "" && len(in.message.Files) == 0:
-		a.reply(in, a.help(""))
-		return "help", nil
+		return "help", a.help(ctx, in, "")
 	case to.wrong != "":
 		a.answer(in, to.wrong+" Nothing was begun: send your message again.")
 		return "a place that cannot be chosen", nil
@@ -300,14 +315,12 @@ func (a *App) onSlash(ctx context.Context, in *incoming) (outcome string, err er
 	}
 	switch {
 	case text == "":
-		a.reply(in, a.help(""))
-		return "help", nil
+		return "help", a.help(ctx, in, "")
 	case c != nil && c.nearly && c.meant != "":
 		a.askBack(in, c, text)
 		return askedBack, nil
 	case c == nil || c.nearly:
-		a.reply(in, a.help("I do not understand “"+quoted(text)+"”."))
-		return "not understood", nil
+		return "not understood", a.help(ctx, in, "I do not understand “"+quoted(text)+"”.")
 	case c.inThread:
 		a.answer(in, "Slack does not tell a slash command which thread it was typed in. Write “"+text+"” in the thread, or press its button.")
 		return "not in a thread", nil

@@ -87,6 +87,7 @@ type threads interface {
 	ThreadOfRunningTurn(ctx context.Context, turnID int64) (store.Thread, error)
 	Steering(ctx context.Context, threadID int64) (store.Steering, error)
 	Steer(ctx context.Context, threadID int64, c store.Steer) ([]store.OutboxRow, error)
+	DecideTrust(ctx context.Context, threadID int64, project, kind string, sha256 []byte, status store.TrustStatus, by, sentence string) ([]store.OutboxRow, error)
 	Fork(ctx context.Context, f store.Fork) (store.Thread, error)
 	WorkSaved(ctx context.Context, threadID int64) (saved bool, err error)
 	LastPrompt(ctx context.Context, threadID int64) (store.LastPrompt, error)

@@ -19,17 +19,7 @@ import (
 // once that they were heard.
 func (a *App) prompt(ctx context.Context, in *incoming, to aim) (outcome string, err error) {
 	m, key, text := in.message, in.store.Key(), to.text
-	if command := strings.TrimSpace(cliCommand.FindString(text)); command != "" && !passedOn[command] {
-		a.answer(in, "Claude Code's command "+command+" is not passed on from Slack: it would run without asking anybody. Say in words what you want.")
-		return "a command that is not passed on", nil
-	} else if command == "" && strings.HasPrefix(text, "/") {
-		text = "[A message that begins with a path:]\n" + text
-	}
 	files := promptFiles(m.Files)
-	if strings.HasPrefix(text, "/") && len(files) > 0 {
-		a.answer(in, "The files are not read: they came with a command of Claude Code. Attach them to a message in words.")
-		files = nil
-	}
 	thread, err := a.c.Store.ThreadByKey(ctx, key)
 	opens := errors.Is(err, store.ErrNotFound)
 	if err != nil && !opens {
@@ -61,8 +51,16 @@ func (a *App) prompt(ctx context.Context, in *incoming, to aim) (outcome string,
 	case text == "":
 		text = agent.NoWords
 	}
+	asked := text
+	if name := strings.TrimSpace(cliCommand.FindString(text)); strings.HasPrefix(text, "/") && !passedOn[name] {
+		if text, err = a.brought(ctx, project, name, text); err != nil {
+			return "", err
+		}
+	} else if strings.HasPrefix(text, "/") && len(files) > 0 {
+		a.answer(in, "The files are not read: they came with a command of Claude Code. Attach them to a message in words.")
+		files = nil
+	}
 	if opens {
-		asked := text
 		if text == agent.NoWords {
 			asked = calledBy(m.Files)
 		}

@@ -40,6 +40,7 @@ const (
 	AuditGit           AuditKind = "git"            // a fetch or a push: act, repository, bytes, wanted (objects), refs (ref, old, new, refused), refused, tool_use
 	AuditPull          AuditKind = "pull"           // a pull request: act (opened, pushed, merged, closed, red, review, woken), repository, number, url, head, and what belongs to the act
 	AuditAccount       AuditKind = "account"        // a person's own account at a forge: act (connected, disconnected, ended), host, login
+	AuditTrust         AuditKind = "trust"          // an admin decided about what a repository brings: project, kind (commands, agents, skills), sha256, status
 )
 
 // AuditEntry is a row to append. Details must marshal to a JSON object.

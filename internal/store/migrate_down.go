@@ -48,6 +48,7 @@ var losses = map[int64][]string{
 	32: nil,
 	33: nil,
 	34: nil,
+	38: {"trust"},
 }
 
 // TableRows is a table's number of rows.

@@ -13,6 +13,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/agent/trust"
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/egress"
 	"deckhand/internal/gateway/gitway"
@@ -69,6 +70,16 @@ func (h *Host) Workspace(ctx context.Context, t store.Thread, p Project) (dir st
 
 // Missing implements [Machine].
 func (h *Host) Missing(dir string) bool { return workspace.Missing(dir) }
+
+// Brings returns what the project's repository has of a kind at its base, and the paths of what is left out. fresh has the
+// forge asked first.
+func (h *Host) Brings(ctx context.Context, p Project, kind string, fresh bool) (files map[string]string, left []string, err error) {
+	folders := []string{trust.Folder(kind, "")}
+	if p.Subdir != "" {
+		folders = append(folders, trust.Folder(kind, p.Subdir))
+	}
+	return h.Keeper.Texts(ctx, p.space(store.Thread{}), fresh, folders...)
+}
 
 // Head implements [Machine].
 func (h *Host) Head(_ context.Context, dir string) string { return workspace.Head(dir) }
@@ -172,7 +183,7 @@ func (h *Host) Start(ctx context.Context, t store.Thread, p Project, resume bool
 		left()
 	}()
 	shut := h.shutIn(t, p, proc, box, log)
-	initialize := claude.InitializeRequest{PreToolUse: true, Hooks: h.Hooks}
+	initialize := claude.InitializeRequest{PreToolUse: true, Hooks: h.Hooks, Agents: p.Agents}
 	if h.Servers != nil {
 		initialize.MCPServers = h.Servers(t, p)
 	}

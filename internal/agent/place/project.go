@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/trust"
 	"deckhand/internal/forge"
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/gitway"
@@ -70,6 +72,11 @@ type Project struct {
 	Setup workspace.Setup
 	// Preview is how its page is looked at.
 	Preview Preview
+	// Trust are the kinds of what its repository brings that may be used, once an admin agrees.
+	Trust []string
+	// Agents and Skills are those of them that its next process is given.
+	Agents map[string]claude.Agent
+	Skills []trust.Entry
 	// Prices are what this project's tokens cost by contract, before those of the replica.
 	Prices price.Contract
 }

@@ -13,7 +13,7 @@ const (
 )
 
 var (
-	ownReads = words("mcp__" + ownServer + "__read_pull_request mcp__" + ownServer + "__read_thread")
+	ownReads = words("mcp__" + ownServer + "__read_pull_request mcp__" + ownServer + "__read_thread mcp__" + ownServer + "__skill")
 	ownExits = words("mcp__" + ownServer + "__open_pull_request " + ownMerge + " mcp__" + ownServer + "__reply_to_review")
 )
 

@@ -39,6 +39,8 @@ type param struct {
 	only  []string          // the harmless values; nil for all of the kind
 	but   map[string]string // values known not to be harmless, and what they do
 	asked string            // every value is asked: what it does
+	// begins is how further harmless values begin; empty for none.
+	begins string
 	// decides: the rules look at the value itself.
 	decides bool
 	// inside: whatever the value, the call stays inside the sandbox.
@@ -66,6 +68,16 @@ func (p param) except(value, does string) param {
 	but := map[string]string{value: does}
 	maps.Copy(but, p.but)
 	p.but = but
+	return p
+}
+
+// TrustedAgent begins the names of the agents that a repository brings and an admin trusts. Claude Code has none of its
+// own that are called so.
+const TrustedAgent = "repository-"
+
+// beginning adds values that are harmless by how they begin.
+func (p param) beginning(with string) param {
+	p.begins = with
 	return p
 }
 
@@ -123,7 +135,7 @@ var tools = map[string]tool{
 	// The policy decides a subagent's calls one by one.
 	"Agent": {does: ownState, params: map[string]param{
 		"description": anyText, "prompt": anyText, "model": only("sonnet", "opus", "haiku", "fable"), "effort": only("low", "medium", "high", "xhigh", "max"),
-		"subagent_type":     only("claude", "Explore", "general-purpose", "Plan", "fork").except("statusline-setup", "changes the settings of Claude Code"),
+		"subagent_type":     only("claude", "Explore", "general-purpose", "Plan", "fork").except("statusline-setup", "changes the settings of Claude Code").beginning(TrustedAgent),
 		"run_in_background": unset(outlives),
 		"isolation":         only().except("worktree", "makes a worktree and a branch in the repository").except("remote", "runs on another machine"),
 		"mode":              never("changes how the agent's calls are permitted"),
@@ -240,7 +252,7 @@ func (p param) odd(name string, raw json.RawMessage) string {
 		value, _ = input{name: raw}.str(name)
 	}
 	switch does, known := p.but[value]; {
-	case slices.Contains(p.only, value):
+	case slices.Contains(p.only, value), p.begins != "" && strings.HasPrefix(value, p.begins):
 		return ""
 	case known:
 		return "its " + name + " " + value + " " + does

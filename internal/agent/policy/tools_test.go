@@ -146,6 +146,7 @@ func TestTools(t *testing.T) {
 		{"", "Agent", agent(in{"isolation": []string{"worktree"}}), Ask, "not of the kind"},
 		{"", "Agent", agent(in{"mode": "bypassPermissions"}), Ask, "its mode changes how"},
 		{"", "Agent", agent(in{"subagent_type": "evil"}), Ask, "not known"},
+		{"", "Agent", agent(in{"subagent_type": "repository-checker"}), Allow, ""},
 		{"", "Agent", agent(in{"cwd": "/"}), Ask, "the input cwd is not one that is known"},
 		{"allow *", "Agent", agent(in{"isolation": "worktree"}), Ask, "isolation"},
 		{"allow A*", "Agent", agent(in{"isolation": "worktree"}), Ask, "isolation"},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/agent/trust"
 	"deckhand/internal/slackui/render/mrkdwn"
 )
 
@@ -25,6 +26,8 @@ type HelpView struct {
 	Complaint string // a sentence in front, or empty
 	Lines     []HelpLine
 	Attach    string // what may be attached, in a sentence, or empty
+	// Commands are the repository's own that are trusted.
+	Commands []trust.Entry
 }
 
 // HelpLine is a command: how to say it, with examples, and what it does.
@@ -58,5 +61,23 @@ func Help(v HelpView) Page {
 	}
 	lines = append(lines, "In a channel, mention "+me+" before these words.")
 	text := strings.Join(lines, "\n")
-	return Page{Text: text, Blocks: []slack.Block{section("", text)}}
+	page := Page{Text: text, Blocks: []slack.Block{section("", text)}}
+	if len(v.Commands) > 0 {
+		page.Blocks = append(page.Blocks, section("", broughtCommands(me, v.Commands)))
+	}
+	return page
+}
+
+// commandsShown is how many of a repository's commands the help has.
+const commandsShown = 25
+
+func broughtCommands(me string, list []trust.Entry) string {
+	lines := []string{"*Commands of the repository*, after " + me}
+	for _, c := range list[:min(len(list), commandsShown)] {
+		lines = append(lines, "• "+mrkdwn.Code(strings.TrimSpace("/"+c.Name+" "+mrkdwn.Clip(mrkdwn.OneLine(c.Hint), 60)))+" "+mrkdwn.Escape(mrkdwn.Clip(mrkdwn.OneLine(c.Description), 80)))
+	}
+	if more := len(list) - commandsShown; more > 0 {
+		lines = append(lines, "and "+count(more)+" more, in .claude of the repository.")
+	}
+	return strings.Join(lines, "\n")
 }

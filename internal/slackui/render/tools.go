@@ -87,6 +87,7 @@ var tools = map[string]tool{
 	"mcp__deckhand__post_file":   {name: "Post file", subject: "path", file: true, doing: "is posting", idle: "is posting a file"},
 	"mcp__deckhand__preview":     {name: "Preview", idle: "is looking at the page"},
 	"mcp__deckhand__read_thread": {name: "Read thread", subject: "link", idle: "is reading the thread", looks: true},
+	"mcp__deckhand__skill":       {name: "Read skill", subject: "name", idle: "is reading a skill", looks: true},
 	"mcp__deckhand__open_pull_request": {name: "Open pull request", subject: "title", doing: "is opening a pull request:", idle: "is opening a pull request", card: cardOfPull, change: "body", further: []formField{
 		{key: "title", label: "Title", kind: lineField}, {key: "labels", label: "Labels, with commas between", kind: listField}, {key: "draft", label: "It is a draft", kind: flagField},
 	}},
