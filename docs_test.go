@@ -207,26 +207,82 @@ func TestTheDocumentsListAllVariablesAndMetrics(t *testing.T) {
 // The names behind a file's, in a row of a table, are names in that file.
 func TestContributingSaysWhereThingsAre(t *testing.T) {
 	t.Parallel()
-	tree := files(t)
-	named := 0
+	named, tree := 0, files(t)
 	for _, m := range row.FindAllStringSubmatch(read(t, "CONTRIBUTING.md"), -1) {
-		file := ""
-		for _, s := range codeSpan.FindAllStringSubmatch(m[1], -1) {
-			span := s[1]
-			if tree.isPath(span) {
-				file = span
-				continue
-			}
-			if name := aName.FindStringSubmatch(span); name != nil && strings.HasSuffix(file, ".go") {
-				named++
-				if !regexp.MustCompile(`(?m)^(func|type|var|const) (\([^)]*\) )?` + name[1] + `\b`).MatchString(read(t, file)) {
-					t.Errorf("%s does not declare %s", file, span)
-				}
-			}
-		}
+		named += declared(t, tree, m[1])
 	}
 	if named < 15 {
 		t.Errorf("only %d names were looked up", named)
+	}
+}
+
+// declared looks the names up that stand behind a file's in a text, and returns how many those are.
+func declared(t *testing.T, tree listing, text string) (named int) {
+	t.Helper()
+	file := ""
+	for _, s := range codeSpan.FindAllStringSubmatch(text, -1) {
+		span := s[1]
+		if tree.isPath(span) {
+			file = span
+			continue
+		}
+		if name := aName.FindStringSubmatch(span); name != nil && strings.HasSuffix(file, ".go") {
+			named++
+			if !regexp.MustCompile(`(?m)^(func|type|var|const) (\([^)]*\) )?` + name[1] + `\b`).MatchString(read(t, file)) {
+				t.Errorf("%s does not declare %s", file, span)
+			}
+		}
+	}
+	return named
+}
+
+// Each row of the protocol's table says where people or the bot use something, or why not. The
+// files, names, commands and buttons are there, and nothing that the code speaks is missing.
+func TestTheProtocolsTable(t *testing.T) {
+	t.Parallel()
+	_, table, _ := strings.Cut(read(t, "docs/protocol.md"), "\n## Where people use it\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	commands := read(t, "internal/slackui/commands.go") + read(t, "internal/slackui/render/steps.go")
+	named, rows, tree := 0, 0, files(t)
+	for _, m := range row.FindAllStringSubmatch(table, -1)[2:] {
+		where := strings.TrimSpace(m[1])
+		if where == "" {
+			continue // a heading
+		}
+		rows++
+		named += declared(t, tree, where)
+		for _, q := range quoted.FindAllStringSubmatch(where, -1) {
+			word, _, _ := strings.Cut(strings.ReplaceAll(q[1], "=", " "), " ")
+			if !strings.Contains(commands, `name: "`+word+`"`) && !strings.Contains(commands, `"`+q[1]+`"`) {
+				t.Errorf("nobody can write or press “%s”", q[1])
+			}
+		}
+		if !strings.Contains(where, "`") && !quoted.MatchString(where) && !link.MatchString(where) && !strings.Contains(where, ": ") && !strings.Contains(where, "below") {
+			t.Errorf("neither a place nor a reason: %s", where)
+		}
+	}
+	if rows < 100 || named < 60 {
+		t.Errorf("only %d rows name %d places", rows, named)
+	}
+	spoken := regexp.MustCompile(`"(--[a-z-]+)"|\.(?:ask|askWithin|request)\([^"\n]*"([a-z_]+)"`)
+	for _, file := range tree.paths {
+		if !strings.HasPrefix(file, "internal/agent/claude/") || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || strings.Contains(file, "/reaper/") {
+			continue
+		}
+		text := read(t, file)
+		said := spoken.FindAllStringSubmatch(text, -1)
+		if strings.Contains(filepath.Base(file), "decode") {
+			for _, c := range regexp.MustCompile(`(?m)^\tcase (".*"):$`).FindAllStringSubmatch(text, -1) {
+				for name := range strings.SplitSeq(strings.ReplaceAll(c[1], `"`, ""), ", ") {
+					said = append(said, []string{"", name, ""})
+				}
+			}
+		}
+		for _, m := range said {
+			if name := m[1] + m[2]; !strings.Contains(table, name) {
+				t.Errorf("the table lacks %s of %s", name, file)
+			}
+		}
 	}
 }
 
