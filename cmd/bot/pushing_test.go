@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"deckhand/internal/gateway/gitway/forgetest"
+	"deckhand/internal/workspace"
 )
 
 // TestAPushOfTwoPeople: what two people approve is one push. When the branch moves after the
@@ -130,10 +131,13 @@ policy: {rules: [{ask: Bash(git push *), quorum: 2}]}
 		return w.count(`SELECT count(*) FROM approvals WHERE status = 'denied' AND decided_via = 'rule' AND reason LIKE '%there is no branch nowhere. Commit first%'`) == 1
 	})
 	// A further repository is pushed from its clone, by a card that names it.
-	w.done(eng, thread, w.runs(linus, eng, thread, "git clone -q "+f.URL("other")+" other && cd other && git commit -q --allow-empty -m 'in the other'"))
+	w.done(eng, thread, w.runs(linus, eng, thread, "git clone -q "+f.URL("other")+" other && cd other && git -c user.name=x -c user.email=x@y commit -q --allow-empty -m 'in the other'"))
+	if got := workspace.Head(filepath.Join(clone, "other")); got == "" || got == strings.TrimSpace(f.Git(f.Bare("other"), "rev-parse", "main")) {
+		t.Fatalf("the clone is at %q:\n%s", got, w.messages(eng, thread)[len(w.messages(eng, thread))-1].all())
+	}
 	card = pushes("Push 1 commit", "of the repository", "team/other", "in the other")
 	w.click(ada, eng, card.TS, "approve")
-	voted(8)
+	voted(9)
 	w.click(grace, eng, card.TS, "approve")
 	w.eventually("the push to arrive", func() bool {
 		return strings.Contains(f.Git(f.Bare("other"), "for-each-ref", "--format=%(refname) %(subject)"), "refs/heads/deckhand/two in the other")
