@@ -41,7 +41,7 @@ func (t *turn) faint() <-chan time.Time {
 // or for a budget, says so itself.
 func (w *worker) onFaint(ctx context.Context) {
 	t, p := w.turn, &w.turn.pulse
-	if len(t.asked) > 0 || t.stopping() || t.meter.HeldFor() != "" {
+	if len(t.desk.Open()) > 0 || t.stopping() || t.meter.HeldFor() != "" {
 		p.beat()
 		return
 	}
@@ -71,16 +71,10 @@ func (t *turn) silent() string {
 
 // quiet is TurnView.Quiet.
 func (t *turn) quiet() *Quiet {
-	var since time.Time
-	for _, a := range t.asked {
-		if since.IsZero() || a.CreatedAt.Before(since) {
-			since = a.CreatedAt
-		}
+	if open := t.desk.Open(); len(open) > 0 {
+		return &Quiet{Since: open[0].CreatedAt}
 	}
-	switch {
-	case !since.IsZero():
-		return &Quiet{Since: since}
-	case t.pulse.shown:
+	if t.pulse.shown {
 		return &Quiet{Since: t.pulse.at, Of: t.silent()}
 	}
 	return nil

@@ -59,14 +59,12 @@ func TestAnAnswerThatOthersWroteBelow(t *testing.T) {
 	for name, c := range map[string]struct {
 		took  time.Duration
 		store writtenIn
-		card  bool
 		from  int
 	}{
-		"nobody wrote":             {took: LongTurn - time.Second},
-		"somebody wrote":           {took: LongTurn - time.Second, store: writtenIn{wrote: true}, from: 2},
-		"somebody wrote, and card": {took: LongTurn - time.Second, store: writtenIn{wrote: true}, card: true, from: 2},
-		"the books are away":       {took: LongTurn - time.Second, store: writtenIn{wrote: true, err: errAway}},
-		"it was long":              {took: LongTurn, store: writtenIn{wrote: true}, from: 2},
+		"nobody wrote":       {took: LongTurn - time.Second},
+		"somebody wrote":     {took: LongTurn - time.Second, store: writtenIn{wrote: true}, from: 2},
+		"the books are away": {took: LongTurn - time.Second, store: writtenIn{wrote: true, err: errAway}},
+		"it was long":        {took: LongTurn, store: writtenIn{wrote: true}, from: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -77,11 +75,6 @@ func TestAnAnswerThatOthersWroteBelow(t *testing.T) {
 				w.turn = &turn{}
 				view := TurnView{StartedAt: time.Now()}
 				items := []claude.Item{said, tool}
-				if c.card {
-					time.Sleep(time.Second)
-					w.turn.content.Items = items
-					w.turn.putOnCard(store.Approval{ID: "card", CardID: "card"})
-				}
 				var spoke time.Time
 				for range 3 { // its answer grows
 					time.Sleep(10 * time.Second)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/store"
 )
@@ -138,13 +139,13 @@ type TurnView struct {
 	Settling     bool
 	// Cards are those on which the turn has asked for something, in the order in which they
 	// were posted.
-	Cards []Card
+	Cards []ask.Card
 	// Closing, if it is not 0, is the length that Content.Items had when the closing answer
 	// of a turn began: it is a message of its own, so that it is heard of as a whole. The turn
 	// was long, or somebody has written below what it had shown.
 	Closing int
 	// Granted are the tool calls, by tool_use id, that somebody's grant allowed.
-	Granted map[string]Grant
+	Granted map[string]ask.Grant
 	// Spent is what subagents that have ended have cost, in micro-USD by the ledger, by the
 	// tool_use ids of the calls that started them: the model's answers to them and to their
 	// own subagents. One of which that is not known, as it goes on in the background, has
@@ -197,10 +198,4 @@ func (t TurnView) Offers() bool { return t.Continue || t.OpensPull }
 type Quiet struct {
 	Since time.Time
 	Of    string
-}
-
-// Grant says who gave the standing permission that a tool call ran under.
-type Grant struct {
-	By string // Slack user
-	At time.Time
 }

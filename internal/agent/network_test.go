@@ -2,23 +2,15 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/uuid"
-	"go.uber.org/zap"
-
 	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
-	"deckhand/internal/agent/memstore"
 	"deckhand/internal/agent/policy"
-	"deckhand/internal/agent/spend"
-	"deckhand/internal/gateway"
 	"deckhand/internal/store"
 )
 
@@ -298,25 +290,4 @@ func TestAHostIsAskedAcrossARestart(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestTheWebIsSearchedWhileASearchRuns: a command that runs cannot have the provider search.
-func TestTheWebIsSearchedWhileASearchRuns(t *testing.T) {
-	t.Parallel()
-	m := spend.New(spend.Config{Store: new(memstore.Store)}).NewMeter(spend.Session{Log: zap.NewNop(), OnHeld: func() {}, OnStray: func(store.ThreadKey) {}})
-	m.BeginTurn(store.Turn{ID: 1, RequestedBy: "U1"})
-	w := &worker{turn: &turn{}, session: &session{meter: m, proc: &playedProcess{stage: &stage{said: map[string][]string{}}}}}
-	searches := func(when string, want bool) {
-		t.Helper()
-		_, err := m.Begin(t.Context(), gateway.Call{ID: uuid.New(), Model: "claude-opus-5-5", Search: true})
-		if _, refused := errors.AsType[*gateway.Refusal](err); refused == want {
-			t.Errorf("%s: %v", when, err)
-		}
-	}
-	w.begins("1", policy.Call{Tool: "Bash", Input: json.RawMessage(`{"command":"curl x"}`)}, nil)
-	searches("while a command runs", false)
-	w.begins("2", policy.Call{Tool: "WebSearch", Input: json.RawMessage(`{"query":"x"}`)}, nil)
-	searches("while a search runs", true)
-	w.ends("2")
-	searches("after it", false)
 }

@@ -3,13 +3,9 @@ package agent
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
-
-	"deckhand/internal/agent/ask"
-	"deckhand/internal/store"
 )
 
 // A turn that does nothing but wait for people is parked after a while, and at once
@@ -34,29 +30,19 @@ const yieldAgain = time.Second
 // and for how long it may keep its process. That is longer while a subagent asks, whose
 // work is lost with the process.
 func (w *worker) waitsFor() (ids []string, keep time.Duration) {
-	t, s := w.turn, w.session
-	if t == nil || s == nil || len(t.asked) == 0 || t.stopping() || len(s.checks) > 0 {
+	t := w.turn
+	if t == nil || w.session == nil || t.stopping() {
 		return nil, 0
 	}
-	calls, hosts := 0, 0
-	keep = w.limits.ParkAfter
-	for id, a := range t.asked {
-		ids = append(ids, id)
-		switch about := t.hosts.Of(id); {
-		case about == nil:
-			calls++
-		case about.Waits():
-			hosts++
-		}
-		if t.ofAgents[a.RequestID] {
-			keep = max(keep, w.limits.IdleTimeout)
-		}
-	}
-	switch {
-	case len(t.running) == 0 && calls > 0:
-	case len(t.running) == 1 && hosts > 0: // it is its connection that waits
-	default:
+	rests, agent := t.desk.Rests()
+	if !rests {
 		return nil, 0
+	}
+	if keep = w.limits.ParkAfter; agent {
+		keep = max(keep, w.limits.IdleTimeout)
+	}
+	for _, a := range t.desk.Open() {
+		ids = append(ids, a.ID)
 	}
 	slices.Sort(ids)
 	return ids, keep
@@ -66,7 +52,7 @@ func (w *worker) waitsFor() (ids []string, keep time.Duration) {
 // slot be had by whoever needs one; one that goes on keeps both.
 func (w *worker) watchWait() {
 	t := w.turn
-	if t == nil || len(t.asked) == 0 && t.wait == nil {
+	if t == nil || len(t.desk.Open()) == 0 && t.wait == nil {
 		return
 	}
 	ids, keep := w.waitsFor()
@@ -127,8 +113,7 @@ func (w *worker) yield(ctx context.Context, wanted bool) error {
 func (w *worker) park(ctx context.Context, ids []string) (ok bool, err error) {
 	var waiting []string
 	for _, id := range ids {
-		if w.waiting.has(id) {
-			w.waiting.remove(id) // a decision is not for this process any more
+		if _, ok := w.waiting.LoadAndDelete(id); ok { // a decision is not for this process any more
 			waiting = append(waiting, id)
 		}
 	}
@@ -138,7 +123,7 @@ func (w *worker) park(ctx context.Context, ids []string) (ok bool, err error) {
 		return true, nil
 	}
 	for _, id := range waiting {
-		w.waiting.add(id)
+		w.waiting.Store(id, nil)
 	}
 	return false, err
 }
@@ -155,25 +140,4 @@ func (w *worker) leaveParked(ctx context.Context) {
 	if err := w.addCLITotals(ctx, w.interruptInOrder(ctx, w.turn)); err != nil {
 		w.log.Error("write what the CLI says that a turn that was parked cost", zap.Error(err))
 	}
-}
-
-// wakeNote tells the model what became of the calls that waited when its turn was put
-// parked. paused says that there is nothing to go on with: nobody has decided in time.
-func (w *worker) wakeNote(ctx context.Context, turnID int64) (note string, paused bool, err error) {
-	answers, err := w.store.Unanswered(ctx, turnID)
-	if err != nil {
-		return "", false, err
-	}
-	var lines []string
-	for _, a := range answers {
-		if a.Status == store.ApprovalExpired {
-			if a.Terms.OnTimeout != store.TimeoutDeny {
-				return "", true, nil
-			}
-			w.sayExpired(ctx, a)
-		}
-		lines = append(lines, "- "+ask.CallOf(a)+" "+ask.AnswerTo(a))
-	}
-	return "[Deckhand parked this session while people decided, and has resumed it. What ran meanwhile has ended. The calls that waited were not made:\n" +
-		strings.Join(lines, "\n") + "\nLook at what you have done already, then go on with the message below.]\n\n", false, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/store"
 )
 
@@ -46,11 +47,12 @@ func (w *worker) recover(ctx context.Context) error {
 	}
 	note, below := "[Deckhand was restarted while you worked on the message below. Look at what you have done already, then go on with it. A tool call that was not answered may be made again.]\n\n", "Deckhand restarted here; the work goes on below."
 	if old.Parking == store.Unparked {
-		var paused bool
-		if note, paused, err = w.wakeNote(ctx, old.ID); err != nil {
+		answers, err := w.store.Unanswered(ctx, old.ID)
+		if err != nil {
 			return err
 		}
-		if paused {
+		var paused bool
+		if note, paused = ask.WakeNote(answers, func(a store.Approval) { ask.SayExpired(ctx, w.say, a) }); paused {
 			return w.giveUp(ctx, old, TurnInterrupted, PromptPaused, whyPaused)
 		}
 		below = GoesOn
@@ -105,7 +107,9 @@ func (w *worker) giveUp(ctx context.Context, old store.Turn, state TurnState, ma
 	if err != nil {
 		return err
 	}
-	w.showEnded(ended)
+	for _, a := range ended {
+		w.front.ShowApproval(a)
+	}
 	w.front.Tell(rows...)
 	return nil
 }

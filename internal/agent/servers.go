@@ -132,21 +132,20 @@ func (w *worker) lookAtServers(ctx context.Context) {
 				return err
 			}
 		}
-		w.box.put(message{kind: messageServers, of: s, servers: list, again: want.MCPAgain})
+		w.box.put(message{kind: messageLater, then: func(ctx context.Context) error { return w.onServers(ctx, s, list, want.MCPAgain) }})
 		return nil
 	})
 }
 
 // onServers writes down how the process's servers are. People are told of one that has come to
 // fail, and of those that they wanted to be connected again.
-func (w *worker) onServers(ctx context.Context, l message) error {
-	s := w.session
-	if s == nil || l.of != s {
+func (w *worker) onServers(ctx context.Context, s *session, list []claude.MCPServer, again []string) error {
+	if w.session != s {
 		return nil
 	}
 	var seen []store.MCPServer
 	var said []string
-	for _, m := range l.servers {
+	for _, m := range list {
 		if _, ok := w.project.MCPServers[m.Name]; !ok {
 			continue // the bot's own
 		}
@@ -157,7 +156,7 @@ func (w *worker) onServers(ctx context.Context, l message) error {
 				now.Tokens, failed = was.Tokens, was.Error != ""
 			}
 		}
-		asked := slices.Contains(l.again, m.Name)
+		asked := slices.Contains(again, m.Name)
 		switch {
 		case now.Error != "" && (asked || !failed):
 			said = append(said, fmt.Sprintf("The MCP server %s does not work, so its tools are missing: %s. “mcp reconnect %s” tries again.", m.Name, now.Error, m.Name))
@@ -166,7 +165,7 @@ func (w *worker) onServers(ctx context.Context, l message) error {
 		}
 		seen = append(seen, now)
 	}
-	rows, err := w.store.NoteServers(ctx, w.heldLease(), seen, l.again, said...)
+	rows, err := w.store.NoteServers(ctx, w.heldLease(), seen, again, said...)
 	if errors.Is(err, store.ErrFenced) {
 		return err
 	}

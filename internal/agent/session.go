@@ -38,7 +38,6 @@ type session struct {
 	without  []string
 	servers  []store.MCPServer
 	content  claude.Output         // the last turn, which the next one follows
-	checks   map[string]*check     // hooks that wait for what a look-up of people says, by request id
 	idle     *time.Timer           // fires when it may hibernate; counts between turns
 	messages <-chan claude.Message // closed when the process has ended and all is read
 	stopPump context.CancelFunc
@@ -234,7 +233,7 @@ func (w *worker) adopt(ctx context.Context, proc place.Process, m *spend.Meter, 
 	dir := w.thread.Workspace
 	pumpCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &session{
-		id: w.thread.SessionID, epoch: epoch, proc: proc, meter: m, totals: claude.NewTotals(baseline), checks: map[string]*check{},
+		id: w.thread.SessionID, epoch: epoch, proc: proc, meter: m, totals: claude.NewTotals(baseline),
 		idle: time.NewTimer(w.limits.IdleTimeout), messages: messages, stopPump: stop,
 		journal: newJournal(w.store, w.log, func(ctx context.Context) string { return w.place.Head(ctx, dir) }), model: w.project.Model, mode: cmp.Or(w.project.PermissionMode, ModeDefault),
 		committed: make(chan struct{}, 1), diffs: make(chan int64, 1), recalls: recalls, mirror: w.newMirror(w.thread.SessionID, resumed),
@@ -243,7 +242,7 @@ func (w *worker) adopt(ctx context.Context, proc place.Process, m *spend.Meter, 
 	s.pump.Go(func() { s.mirror.Run(pumpCtx) })
 	t, p := w.thread, w.project
 	proc.OnGit(func(e gitway.Event) { s.journal.add(s.journal.git(t.TeamID, t.ID, e)) })
-	proc.OnAsk(asker{w.box, s})
+	proc.OnAsk(asking{w, s})
 	s.pump.Go(func() {
 		var again <-chan time.Time
 		for pause, within := publishPause, workspace.PublishTime; pumpCtx.Err() == nil; {
@@ -313,8 +312,8 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 	if s.meter.Busy() {
 		w.past = append(w.past, s.meter)
 	}
-	for id := range s.checks {
-		s.dropCheck(id) // nobody waits for an answer any more
+	if w.turn != nil {
+		w.turn.desk.Gone()
 	}
 	w.recordWeb(s)
 	s.stopPump()

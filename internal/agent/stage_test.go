@@ -136,7 +136,7 @@ func (s *stage) end() {
 	if n := s.sup.place.Slots.Used(); n != 0 {
 		s.breach("%d slots are left in use", n)
 	}
-	s.sup.waiting.m.Range(func(id, _ any) bool {
+	s.sup.waiting.Range(func(id, _ any) bool {
 		s.breach("approval %s is still waited for", s.name("a", id.(string)))
 		return true
 	})
@@ -257,9 +257,9 @@ func (s *stage) state(ts string) string {
 		return "ready"
 	case w.turn.stopping():
 		return "stopping"
-	case len(w.session.checks) > 0:
+	case w.turn.desk.Checking():
 		return "checking"
-	case len(w.turn.asked) > 0:
+	case len(w.turn.desk.Open()) > 0:
 		return "awaiting"
 	}
 	return "running"

@@ -16,6 +16,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/spend"
@@ -132,7 +133,7 @@ var events = []event{
 		if s.at != "checking" {
 			return false
 		}
-		time.Sleep(checkLimit + time.Second)
+		time.Sleep(ask.CheckLimit + time.Second)
 		return true
 	}},
 	{"grant revoked", func(s *stage) bool {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/zap"
 
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/pulls"
@@ -125,7 +127,7 @@ type shared struct {
 	copying   chan struct{} // held while transcripts are copied beside turns
 	// stopping says that the bot is to stop: nothing begins any more.
 	stopping   atomic.Bool
-	waiting    idSet          // the approvals that the CLIs of this process wait for
+	waiting    sync.Map       // the ids of the approvals that the CLIs of this process wait for
 	running    sync.WaitGroup // the workers, and what outlives them for a moment
 	sure       atomic.Int64   // the uptime up to which this registration is sure to last, as a [time.Duration]; 0 before the first
 	works      Works          // nil where work is kept on this machine alone
@@ -150,7 +152,7 @@ func New(c Config) *Supervisor {
 	host := &place.Host{
 		DataDir: c.DataDir, Replica: c.Replica, Hidden: append([]string{c.DataDir}, c.Hidden...), Command: c.Command, Version: c.CLIVersion,
 		Gateway: c.Gateway, Web: c.Web, Policy: c.Policy, Git: c.Git, Keeper: &workspace.Keeper{DataDir: c.DataDir, KeepBytes: c.Workspaces.KeepBytes}, Works: c.Work,
-		Silence: c.Limits.Silence, Answer: c.Limits.AnswerTimeout, Instructions: systemPrompt, Hooks: afterChanges(),
+		Silence: c.Limits.Silence, Answer: c.Limits.AnswerTimeout, Instructions: systemPrompt, Hooks: ask.AfterChanges(),
 	}
 	s := &shared{
 		store: c.Store, front: c.Frontend, authoriser: c.Authoriser, policy: c.Policy, projects: c.Projects,
@@ -393,7 +395,7 @@ func (s *Supervisor) send(threadID int64, l message) bool {
 // pending.
 func (s *Supervisor) Decide(ctx context.Context, d store.Decision) (store.Approval, error) {
 	// One commit instead of two where the request waits in this process.
-	if s.waiting.has(d.ApprovalID) {
+	if _, here := s.waiting.Load(d.ApprovalID); here {
 		d.DeliverOn = s.replica
 	}
 	a, err := s.store.Decide(ctx, d)
@@ -402,6 +404,11 @@ func (s *Supervisor) Decide(ctx context.Context, d store.Decision) (store.Approv
 	}
 	s.send(a.ThreadID, message{kind: messageDecided, id: a.ID, decided: &a})
 	return a, nil
+}
+
+// Change is [ask.Change] by this team's policy.
+func (s *Supervisor) Change(a store.Approval, input json.RawMessage) (e store.Edit, why string) {
+	return ask.Change(s.policy, a, input)
 }
 
 // Stop interrupts the thread's running turn and drops its queued prompts, on

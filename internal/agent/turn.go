@@ -26,30 +26,20 @@ type turn struct {
 	prompt     store.Prompt
 	promptUUID string // by which the CLI knows this attempt at it
 	content    claude.Output
-	asked      map[string]store.Approval // approvals that the CLI waits for, by our id
-	cwd        map[string]string         // where a tool call runs, by its id
-	granted    map[string]Grant          // see Turn.Granted
-	spent      map[string]int64          // see TurnView.Spent; nil while there is none
-	changed    map[string]string         // what the model is told of a call that ran as people changed it, by its id
-	cards      []Card                    // see TurnView.Cards
-	carded     int                       // how many items there were when the last request was put on one
+	desk       *ask.Desk
+	spent      map[string]int64 // see TurnView.Spent; nil while there is none
 	closer     closer
-	head       string // the commit that the folder was at when it began
-	running    ask.Running
-	hosts      *ask.Hosts
-	steps      int             // see TurnView.Steps
-	contained  int             // see TurnView.Contained
+	head       string          // the commit that the folder was at when it began
 	span       context.Context //nolint:containedctx // until it ends
 	end        context.CancelFunc
-	stoppedBy  string          // who pressed Stop; empty while nobody did
-	overBudget *spend.Status   // it ended since it was refused a call
-	meter      *spend.Meter    // its process's
-	expired    bool            // an approval's time ran out
-	hung       bool            // it was killed for its silence
-	stopLimit  *time.Timer     // kills a process that does not stop; nil until it is asked to
-	wait       *wait           // nil while it does not only wait for people
-	parked     bool            // it was parked: its part in the loop is over
-	ofAgents   map[string]bool // requests of subagents, by id
+	stoppedBy  string        // who pressed Stop; empty while nobody did
+	overBudget *spend.Status // it ended since it was refused a call
+	meter      *spend.Meter  // its process's
+	expired    bool          // an approval's time ran out
+	hung       bool          // it was killed for its silence
+	stopLimit  *time.Timer   // kills a process that does not stop; nil until it is asked to
+	wait       *wait         // nil while it does not only wait for people
+	parked     bool          // it was parked: its part in the loop is over
 	pulse      pulse
 }
 
@@ -130,8 +120,7 @@ func (w *worker) startFailed(ctx context.Context, p store.Prompt, err error) err
 func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text string, files ...claude.Block) {
 	w.turn = &turn{
 		row: row, prompt: prompt, promptUUID: promptUUID, content: w.session.content.Next(), meter: w.session.meter,
-		asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, changed: map[string]string{},
-		ofAgents: map[string]bool{}, pulse: newPulse(w.limits.Quiet),
+		pulse: newPulse(w.limits.Quiet),
 	}
 	if w.project.ReachesForge() {
 		w.turn.head = w.place.Head(context.Background(), w.thread.Workspace)
@@ -142,7 +131,7 @@ func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text
 		w.log.Error("have commits be by whoever asks", zap.Error(err))
 	}
 	w.turn.span, w.turn.end = context.WithCancel(context.Background())
-	w.turn.hosts = ask.NewHosts(w.turn.span, w.project.Name)
+	w.turn.desk = w.newDesk(w.turn, row)
 	w.turn.meter.BeginTurn(row)
 	w.session.journal.turn.Store(row.ID)
 	w.place.Slots.Works(w)
@@ -177,19 +166,27 @@ func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 	}
 	switch m := m.(type) {
 	case *claude.HookCallback:
-		return w.onHook(ctx, m)
+		if w.turn != nil {
+			return w.turn.desk.Hook(ctx, m)
+		}
+		return w.reply(ask.RefuseHook(w.session.proc, m, "No turn is running in this thread, so nobody can be asked. Wait for the next message."))
 	case *claude.CanUseTool:
-		if err := w.onCanUseTool(ctx, m); err != nil {
+		if w.turn == nil {
+			return w.reply(w.session.proc.Deny(m.RequestID, ask.Stopped, true))
+		}
+		if err := w.turn.desk.Permission(ctx, m); err != nil {
 			return err
 		}
 	case *claude.CancelRequest:
-		if err := w.onCancelRequest(ctx, m.RequestID); err != nil {
-			return err
+		if w.turn != nil {
+			if err := w.turn.desk.Withdrawn(ctx, m.RequestID); err != nil {
+				return err
+			}
 		}
 	case *claude.User:
 		for _, b := range m.Content {
 			if b.Type == "tool_result" {
-				w.ends(b.ToolUseID)
+				w.ended(b.ToolUseID)
 				w.spent(b.ToolUseID)
 			}
 		}
@@ -302,6 +299,25 @@ func (w *worker) spent(toolUseID string) {
 	t.spent[toolUseID] = micro
 }
 
+// ended notes that a call has its result.
+func (w *worker) ended(toolUseID string) {
+	if w.turn != nil {
+		w.turn.desk.Ended(toolUseID)
+		return
+	}
+	w.session.proc.EndPush(toolUseID)
+	w.session.meter.EndSearch(toolUseID)
+}
+
+// reply drops the error of a write to a process that has ended: onExit follows
+// and tells of it.
+func (w *worker) reply(err error) error {
+	if err != nil {
+		w.log.Warn("answer the CLI", zap.Error(err))
+	}
+	return nil
+}
+
 func (w *worker) show() {
 	if w.turn != nil {
 		w.front.ShowTurn(w.view(w.turn))
@@ -309,10 +325,11 @@ func (w *worker) show() {
 }
 
 func (w *worker) view(t *turn) TurnView {
+	steps, contained := t.desk.Steps()
 	return TurnView{
 		ID: t.row.ID, ThreadID: w.threadID, Thread: w.thread.Key(), Project: w.project.Name, Workspace: w.thread.Workspace,
 		RequestedBy: t.row.RequestedBy, State: TurnRunning, Content: t.content,
-		StartedAt: t.row.StartedAt, Waiting: len(t.asked), Cards: slices.Clone(t.cards), StoppedBy: t.stoppedBy,
-		Quiet: t.quiet(), Effort: w.effort(), Granted: maps.Clone(t.granted), Spent: maps.Clone(t.spent), Held: t.meter.HeldFor(), Steps: t.steps, Contained: t.contained,
+		StartedAt: t.row.StartedAt, Waiting: len(t.desk.Open()), Cards: t.desk.Cards(), StoppedBy: t.stoppedBy,
+		Quiet: t.quiet(), Effort: w.effort(), Granted: t.desk.Granted(), Spent: maps.Clone(t.spent), Held: t.meter.HeldFor(), Steps: steps, Contained: contained,
 	}
 }

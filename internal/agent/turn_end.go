@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
@@ -150,7 +151,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	if w.session != nil {
 		view.Left = leftRunning(w.session.proc.Left())
 	}
-	view.Quiet, view.Cards = nil, closed(view.Cards, status)
+	view.Quiet, view.Cards = nil, t.desk.ClosedCards(status)
 	view.CostMicroUSD, view.Unfinished, view.Continue = cost, more, overBudget
 	view.Settling = more && !overBudget
 	view.Committed = w.committed(ctx)
@@ -174,8 +175,8 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 		return err
 	}
 	view.OutboxID = rows[0].ID
-	w.refuseChecks(over)
-	w.refuseAsked(t)
+	t.desk.Refuse(ask.Over)
+	t.desk.RefuseAsked()
 	w.turn, w.stopBy = nil, ""
 	w.letGo(t)
 	if w.session != nil {
@@ -185,8 +186,10 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 		w.offer = t.row.ID
 	}
 	w.front.ShowTurn(view)
-	w.showEnded(ended)
-	for _, c := range t.cards {
+	for _, a := range ended {
+		w.front.ShowApproval(a)
+	}
+	for _, c := range view.Cards {
 		w.front.Show(store.CardPost, c.ID)
 	}
 	w.noticeBudgets(ctx, w.thread, t.row.RequestedBy)
@@ -247,19 +250,6 @@ func (w *worker) correctCost(ctx context.Context, m *spend.Meter, view TurnView)
 	})
 }
 
-// refuseAsked answers what the CLI still waits for when its turn ends, such as a background
-// agent: nobody can decide about it any more.
-func (w *worker) refuseAsked(t *turn) {
-	if w.session == nil {
-		return
-	}
-	for id, a := range t.asked {
-		if t.hosts.Of(id) == nil {
-			_ = w.reply(w.session.proc.Deny(a.RequestID, over, false))
-		}
-	}
-}
-
 // letGo stops what waits for something in a turn that is over, and ends the connections
 // that were allowed in it.
 func (w *worker) letGo(t *turn) {
@@ -269,9 +259,7 @@ func (w *worker) letGo(t *turn) {
 	if t.stopLimit != nil {
 		t.stopLimit.Stop()
 	}
-	for id := range t.asked {
-		w.waiting.remove(id)
-	}
+	t.desk.Forget()
 }
 
 // onExit ends what the process was doing when it ended by itself.

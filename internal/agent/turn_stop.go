@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/store"
 )
@@ -81,7 +82,7 @@ func (w *worker) interrupt(ctx context.Context) {
 // it. It reports false when that time runs already: an interrupt that is acknowledged
 // and never followed by a result must not hold the thread.
 func (w *worker) mustStop() bool {
-	w.refuseChecks(stopped)
+	w.turn.desk.Refuse(ask.Stopped)
 	w.session.meter.Cut()
 	if w.turn.stopLimit != nil {
 		return false
@@ -99,10 +100,11 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 	defer func() { w.turn = nil }()
 	w.letGo(t)
 	if fenced {
+		t.desk.Gone()
 		w.front.Leave(t.row.ID)
 		return
 	}
-	w.refuseChecks(stopped)
+	w.turn.desk.Refuse(ask.Stopped)
 	if t.parked {
 		w.leaveParked(ctx)
 		return
@@ -163,9 +165,9 @@ func (w *worker) interruptInOrder(ctx context.Context, t *turn) []store.CLITotal
 			case *claude.ConversationReset:
 				w.onReset()
 			case *claude.HookCallback:
-				_ = w.refuseHook(m, stopped)
+				_ = w.reply(ask.RefuseHook(s.proc, m, ask.Stopped))
 			case *claude.CanUseTool:
-				_ = w.reply(s.proc.Deny(m.RequestID, stopped, true))
+				_ = w.reply(s.proc.Deny(m.RequestID, ask.Stopped, true))
 			}
 			t.content = t.content.Fold(m)
 		case <-ctx.Done():

@@ -200,7 +200,7 @@ func (w *worker) work(ctx context.Context) error {
 
 // finishes reports whether there is a turn that may come to its end while the bot stops:
 // one that waits for people does not.
-func (w *worker) finishes() bool { return w.turn != nil && len(w.turn.asked) == 0 }
+func (w *worker) finishes() bool { return w.turn != nil && len(w.turn.desk.Open()) == 0 }
 
 // noteStops reads the messages to a worker that has no process: whoever stops the thread,
 // and whether its lease is lost.
@@ -266,15 +266,11 @@ func (w *worker) read(ctx context.Context, l message) error {
 	case messageWake:
 		return w.onWake(ctx)
 	case messageDecided:
-		return w.onDecided(ctx, l.id, l.decided)
-	case messageChecked:
-		return w.onChecked(ctx, l.checked, l.entitled)
-	case messagePushRead:
-		return w.onLooked(ctx, l.checked, l.push)
-	case messageReach:
-		return w.onReach(ctx, l.of, l.question)
-	case messageLeft:
-		w.onLeft(l.question)
+		if w.turn != nil {
+			return w.turn.desk.Decided(ctx, l.id, l.decided)
+		}
+	case messageLater:
+		return l.then(ctx)
 	case messageStop:
 		return w.onStop(ctx, l.id)
 	case messageHibernate:
@@ -284,9 +280,6 @@ func (w *worker) read(ctx context.Context, l message) error {
 	case messageHeld:
 		w.show()
 	case messageServers:
-		if l.of != nil {
-			return w.onServers(ctx, l)
-		}
 		w.lookAtServers(ctx)
 	case messageLeaseLost:
 		if l.epoch == w.heldLease().Epoch {
@@ -350,16 +343,5 @@ func (w *worker) onWake(ctx context.Context) error {
 	}
 	w.front.ShowQueue(w.threadID, nil) // there may be a prompt behind the turn
 	w.makeWay(ctx)
-	for id := range w.turn.asked {
-		a, err := w.store.ApprovalByID(ctx, id)
-		if err != nil {
-			return err
-		}
-		if a.Status != store.ApprovalPending {
-			if err := w.onDecided(ctx, id, nil); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return w.turn.desk.Missed(ctx)
 }

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/access"
-	"deckhand/internal/agent"
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
@@ -308,7 +308,7 @@ func (f *frontend) showInThread(v cardView, posted, pending bool, end func(error
 	defer f.mu.Unlock()
 	s, own := f.turns[first.TurnID], false
 	if s != nil {
-		own = slices.ContainsFunc(s.latest.Cards, func(c agent.Card) bool { return c.ID == first.CardID })
+		own = slices.ContainsFunc(s.latest.Cards, func(c ask.Card) bool { return c.ID == first.CardID })
 		if render.GoesOn(s.latest, f.rendering(s.latest), first.CardID) {
 			shown := false
 			s.render(f, func(page *publish.Message) {

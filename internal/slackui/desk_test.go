@@ -17,6 +17,7 @@ import (
 
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/slackui/render"
@@ -233,11 +234,11 @@ func (d *desk) ask(card string, terms store.Terms) store.Approval {
 	d.turn.Content.Items = append(d.turn.Content.Items, claude.Item{Kind: claude.ItemToolUse, ID: a.ToolUseID, Final: true, Tool: &claude.ToolUse{ID: a.ToolUseID, Name: a.ToolName, Input: a.Input, State: claude.ToolAsked}})
 	if card == "" {
 		n := len(d.turn.Cards)
-		d.turn.Cards = append(d.turn.Cards, agent.Card{ID: a.CardID, From: len(d.turn.Content.Items) - 1, At: a.CreatedAt, Meanwhile: n > 0 && d.turn.Cards[n-1].Open()})
+		d.turn.Cards = append(d.turn.Cards, ask.Card{ID: a.CardID, From: len(d.turn.Content.Items) - 1, At: a.CreatedAt, Meanwhile: n > 0 && d.turn.Cards[n-1].Open()})
 	}
 	for i, c := range d.turn.Cards {
 		if c.ID == a.CardID {
-			d.turn.Cards[i].Requests = append(slices.Clip(c.Requests), agent.RequestOf(a))
+			d.turn.Cards[i].Requests = append(slices.Clip(c.Requests), ask.RequestOf(a))
 		}
 	}
 	d.turn.Waiting++
@@ -257,7 +258,7 @@ func (d *desk) answered() {
 			if r.Status != store.ApprovalPending || a.Status == store.ApprovalPending {
 				continue
 			}
-			if d.turn.Cards[i].Requests[j] = agent.RequestOf(a); d.turn.Waiting > 0 {
+			if d.turn.Cards[i].Requests[j] = ask.RequestOf(a); d.turn.Waiting > 0 {
 				d.turn.Waiting--
 			}
 			d.ran(r.ToolUseID, a.Status)
@@ -298,7 +299,7 @@ func (d *desk) commit() []store.OutboxRow {
 		for j, r := range c.Requests {
 			a, err := d.store.ApprovalByID(context.Background(), r.ApprovalID)
 			d.must(err)
-			if d.turn.Cards[i].Requests[j] = agent.RequestOf(a); a.Status == store.ApprovalPending {
+			if d.turn.Cards[i].Requests[j] = ask.RequestOf(a); a.Status == store.ApprovalPending {
 				d.turn.Cards[i].Requests[j].Status = store.ApprovalCancelled
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
@@ -212,13 +213,13 @@ func (f *frontend) publishPages(t agent.TurnView, o render.Options, end func(err
 // belowCards leaves out the pages of later cards while an open card is still to be posted: it
 // would stand below them. They follow when it is shown.
 func (f *frontend) belowCards(t agent.TurnView, pages []render.Page) []render.Page {
-	card := slices.IndexFunc(t.Cards, func(c agent.Card) bool { return c.Open() && !c.Earlier && !f.knows(cardKey(c.ID)) })
+	card := slices.IndexFunc(t.Cards, func(c ask.Card) bool { return c.Open() && !c.Earlier && !f.knows(cardKey(c.ID)) })
 	if card < 0 {
 		return pages
 	}
 	later := t.Cards[card+1:]
 	cut := slices.IndexFunc(pages, func(p render.Page) bool {
-		return slices.ContainsFunc(later, func(c agent.Card) bool { return c.ID == p.CardID })
+		return slices.ContainsFunc(later, func(c ask.Card) bool { return c.ID == p.CardID })
 	})
 	if cut < 0 {
 		return pages
@@ -228,7 +229,7 @@ func (f *frontend) belowCards(t agent.TurnView, pages []render.Page) []render.Pa
 
 // pageMessage is the message in which a page of a turn stands: a card's, or one of its own.
 func (f *frontend) pageMessage(t agent.TurnView, p render.Page) publish.Message {
-	if i := slices.IndexFunc(t.Cards, func(c agent.Card) bool { return c.ID == p.CardID }); i >= 0 {
+	if i := slices.IndexFunc(t.Cards, func(c ask.Card) bool { return c.ID == p.CardID }); i >= 0 {
 		m := f.cardMessage(t.Thread, t.Project, t.Cards[i].ID, t.Cards[i].At)
 		m.Doubtful, m.Hold = t.Cards[i].Earlier, f.app.agent.MayBeDead
 		return m
@@ -376,7 +377,7 @@ func (f *frontend) Abandon(turnID int64, sentence string) {
 // interrupted renders a turn of this process a last time.
 func (f *frontend) interrupted(t agent.TurnView, sentence string, end func(error)) {
 	t.State, t.Problem, t.EndedAt, t.Waiting = agent.TurnInterrupted, sentence, time.Now(), 0
-	t.Cards = slices.DeleteFunc(slices.Clone(t.Cards), agent.Card.Open) // they are asked again
+	t.Cards = slices.DeleteFunc(slices.Clone(t.Cards), ask.Card.Open) // they are asked again
 	f.showTurn(t, end)
 }
 

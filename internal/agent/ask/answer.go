@@ -35,8 +35,8 @@ func TimeToDecide(a store.Approval) time.Duration {
 // stands in its conversation.
 const noteMost = 8 << 10
 
-// CallOf names a call for the model, on one line.
-func CallOf(a store.Approval) string {
+// callOf names a call for the model, on one line.
+func callOf(a store.Approval) string {
 	if a.ToolName == policy.NetworkTool {
 		return "A connection to " + HostOf(a)
 	}
@@ -47,8 +47,8 @@ func CallOf(a store.Approval) string {
 	return a.ToolName + " " + input.String()
 }
 
-// AnswerTo tells the model what was decided about a call.
-func AnswerTo(a store.Approval) string {
+// answerTo tells the model what was decided about a call.
+func answerTo(a store.Approval) string {
 	switch {
 	case a.Status == store.ApprovalDenied:
 		return "was refused. " + Denial(a)
@@ -62,4 +62,22 @@ func AnswerTo(a store.Approval) string {
 		return "was allowed: run again what needs it."
 	}
 	return "was allowed: make it again with exactly this input, and nobody is asked again."
+}
+
+// WakeNote tells the model what became of the calls that waited when its turn was parked. paused
+// says that there is nothing to go on with: nobody has decided in time. expired is told of each
+// call of which the policy takes that as a no.
+func WakeNote(answers []store.Approval, expired func(store.Approval)) (note string, paused bool) {
+	var lines []string
+	for _, a := range answers {
+		if a.Status == store.ApprovalExpired {
+			if a.Terms.OnTimeout != store.TimeoutDeny {
+				return "", true
+			}
+			expired(a)
+		}
+		lines = append(lines, "- "+callOf(a)+" "+answerTo(a))
+	}
+	return "[Deckhand parked this session while people decided, and has resumed it. What ran meanwhile has ended. The calls that waited were not made:\n" +
+		strings.Join(lines, "\n") + "\nLook at what you have done already, then go on with the message below.]\n\n", false
 }

@@ -1,6 +1,8 @@
-// Package ask knows what is asked about a turn's tool calls, and what becomes of them: the
-// terms of a request, the words in which the model is told of an answer, inputs that people
-// have changed, what a push would bring to the forge, the calls that run and the hosts that
-// their programs want to reach. It decides about nothing by itself and has no goroutine: the
-// worker of package agent asks the policy and people, and commits what they decide.
+// Package ask decides about a turn's tool calls. The [Desk] of a turn asks the policy, looks for
+// grants, and has people asked; it commits what was decided before the CLI learns of it, and tells
+// the model of an answer in words. It does the same for the hosts that the turn's programs want to
+// reach, and for pushes, which are looked at first.
+//
+// A desk has no goroutine, no mailbox and no lease: the worker of package agent has these, and a
+// [Worker] is what a desk needs of it.
 package ask

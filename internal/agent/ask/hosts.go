@@ -2,7 +2,6 @@ package ask
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"net"
 	"time"
@@ -117,17 +116,6 @@ func (h *Hosts) Decide(host *Host, a store.Approval) {
 	default:
 		h.settle(host, Refusal("%s", Denial(a)))
 	}
-}
-
-// DecidePeople is [Hosts.Decide] of people: what they have decided about is what was asked.
-func (h *Hosts) DecidePeople(host *Host, a, requested store.Approval) (same bool) {
-	sum := sha256.Sum256(requested.Input)
-	if sum != a.InputSHA256 || sum != sha256.Sum256(a.Input) {
-		h.settle(host, Refusal("The approval does not match this request. Ask again."))
-		return false
-	}
-	h.Decide(host, a)
-	return true
 }
 
 // Expire refuses a host about which nobody has decided, which the policy takes as a no.

@@ -103,7 +103,7 @@ func (s *Service) current(ctx context.Context, threadID int64, person string) (o
 
 // Source says for a call of these tools which branch of the thread's repository leaves by it;
 // ok is false for every call that nobody has to look at before people are asked.
-func Source(c policy.Call, branch string) (leaves policy.Push, looked bool) {
+func (*Service) Source(c policy.Call, branch string) (leaves policy.Push, looked bool) {
 	switch c.Tool {
 	case tools.Prefix + "open_pull_request":
 		return policy.Push{Specs: []policy.Refspec{{Src: branch, Dst: branch}}}, true

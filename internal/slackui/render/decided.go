@@ -8,7 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"deckhand/internal/agent"
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
@@ -21,12 +21,12 @@ import (
 const decidedReason = 500
 
 // notRun reports whether a request ended without letting its call run.
-func notRun(r agent.Request) bool {
+func notRun(r ask.Request) bool {
 	return r.Status != "" && r.Status != store.ApprovalPending && r.Status != store.ApprovalAllowed
 }
 
 // decision says how a request ended, and who ended it.
-func (v *view) decision(r agent.Request) string {
+func (v *view) decision(r ask.Request) string {
 	verb, ended, kind := "approved", "", tools[r.ToolName]
 	switch r.Status {
 	case store.ApprovalAllowed:
@@ -64,7 +64,7 @@ func (v *view) decision(r agent.Request) string {
 }
 
 // reason quotes what the decider wrote.
-func (v *view) reason(r agent.Request) string {
+func (v *view) reason(r ask.Request) string {
 	if r.Reason == "" || !notRun(r) {
 		return ""
 	}
@@ -84,7 +84,7 @@ func (v *view) requests(items []claude.Item) (out []segment) {
 }
 
 // requestLine is a request by itself.
-func (v *view) requestLine(r agent.Request) string {
+func (v *view) requestLine(r ask.Request) string {
 	what := mrkdwn.Escape(mrkdwn.Clip(toolName(r.ToolName), 40))
 	if r.Host != "" {
 		what = "Reach " + mrkdwn.CodeWithin(v.o.redact(r.Host), argMax)
@@ -96,7 +96,7 @@ func (v *view) requestLine(r agent.Request) string {
 }
 
 // answers are what people have answered, each below its question.
-func (v *view) answers(t *claude.ToolUse, r agent.Request) string {
+func (v *view) answers(t *claude.ToolUse, r ask.Request) string {
 	var lines []string
 	for _, q := range gjson.GetBytes(t.Input, "questions.#.question").Array() {
 		if answer, ok := r.Answers[q.String()]; ok {
@@ -116,8 +116,8 @@ func (v *view) approvedPlan(t *claude.ToolUse) string {
 
 // decidedLine is an approval that has ended as one line, without what came out of its call.
 func decidedLine(a store.Approval, o Options) string {
-	r := agent.RequestOf(a)
-	v := &view{o: o, workspace: a.Workspace, asked: map[string]agent.Request{a.ToolUseID: r}}
+	r := ask.RequestOf(a)
+	v := &view{o: o, workspace: a.Workspace, asked: map[string]ask.Request{a.ToolUseID: r}}
 	if r.Host != "" {
 		return v.requestLine(r)
 	}

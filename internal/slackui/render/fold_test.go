@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"deckhand/internal/agent"
+	asked "deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
@@ -198,7 +199,7 @@ func TestASubagentsWordsAreNoAnswer(t *testing.T) {
 	words := text(strings.Repeat("a subagent's own words ", 2000))
 	words.ParentID = "t0"
 	turn := ended(agent.TurnDone, call, words, text("It is there."))
-	turn.Cards = []agent.Card{{ID: "card", From: 1, Requests: []agent.Request{{ToolUseID: "t9", ToolName: "Bash", Status: store.ApprovalAllowed}}}}
+	turn.Cards = []asked.Card{{ID: "card", From: 1, Requests: []asked.Request{{ToolUseID: "t9", ToolName: "Bash", Status: store.ApprovalAllowed}}}}
 	posted := withFiles
 	posted.Posted = true
 	pages := render.Turn(turn, posted)

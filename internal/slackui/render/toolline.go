@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"deckhand/internal/agent"
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/money"
 	"deckhand/internal/report"
@@ -171,7 +171,7 @@ func (v *view) line(it *claude.Item, indent string) string {
 }
 
 // sign is how a call stands, and how a request ended that did not let it run.
-func (v *view) sign(t *claude.ToolUse, r agent.Request) string {
+func (v *view) sign(t *claude.ToolUse, r ask.Request) string {
 	switch {
 	case notRun(r):
 		return statusSign(r.Status)
@@ -195,7 +195,7 @@ func (v *view) sign(t *claude.ToolUse, r agent.Request) string {
 }
 
 // subject is what a call does, and what it works on; struck where it did not run.
-func (v *view) subject(t *claude.ToolUse, r agent.Request) string {
+func (v *view) subject(t *claude.ToolUse, r ask.Request) string {
 	arg := v.argument(t)
 	s := joinNonEmpty(" ", mrkdwn.Escape(mrkdwn.Clip(toolName(t.Name), 40)), arg)
 	switch {

@@ -9,6 +9,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/slackui/render/mrkdwn"
 )
@@ -19,8 +20,8 @@ type view struct {
 	o         Options
 	workspace string
 	ended     bool
-	card      *agent.Card              // as whose message the part stands; nil for none
-	asked     map[string]agent.Request // of the turn, by their calls
+	card      *ask.Card              // as whose message the part stands; nil for none
+	asked     map[string]ask.Request // of the turn, by their calls
 	segments  []segment
 	number    int                       // of the part's first page
 	most      int                       // pages that it has at most
@@ -60,7 +61,7 @@ func partsOf(t agent.TurnView, o Options) []*view {
 	for _, c := range t.Cards {
 		for _, r := range c.Requests {
 			if v.asked == nil {
-				v.asked = map[string]agent.Request{}
+				v.asked = map[string]ask.Request{}
 			}
 			if r.Host == "" {
 				v.asked[r.ToolUseID] = r
@@ -121,7 +122,7 @@ func partsOf(t agent.TurnView, o Options) []*view {
 
 // ownCards are the cards in whose messages a turn goes on: those that it has posted, and the
 // first, if an earlier attempt posted that and nothing of this turn is posted yet.
-func ownCards(t agent.TurnView, o Options) (own []agent.Card) {
+func ownCards(t agent.TurnView, o Options) (own []ask.Card) {
 	for i, c := range t.Cards {
 		if !c.Earlier || i == 0 && !o.Posted {
 			own = append(own, c)
@@ -132,7 +133,7 @@ func ownCards(t agent.TurnView, o Options) (own []agent.Card) {
 
 // GoesOn reports whether a turn goes on in a card's message, now that all on it is decided.
 func GoesOn(t agent.TurnView, o Options, cardID string) bool {
-	return slices.ContainsFunc(ownCards(t, o), func(c agent.Card) bool { return c.ID == cardID && !c.Open() })
+	return slices.ContainsFunc(ownCards(t, o), func(c ask.Card) bool { return c.ID == cardID && !c.Open() })
 }
 
 // pages renders a part of a turn; the turn is continued in a later one or not.

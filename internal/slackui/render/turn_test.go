@@ -12,6 +12,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/agent"
+	asked "deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
@@ -451,41 +452,41 @@ func TestATurnGoesOnInItsCards(t *testing.T) {
 	call := func(id string) claude.Item {
 		return claude.Item{Kind: claude.ItemToolUse, ID: id, Final: true, Tool: &claude.ToolUse{ID: id, Name: "Bash", Input: []byte(`{"command":"` + id + `"}`), State: claude.ToolDone}}
 	}
-	card := func(id string, from int, calls ...string) agent.Card {
-		c := agent.Card{ID: id, From: from}
+	card := func(id string, from int, calls ...string) asked.Card {
+		c := asked.Card{ID: id, From: from}
 		for _, call := range calls {
-			c.Requests = append(c.Requests, agent.Request{ApprovalID: call, ToolUseID: call, ToolName: "Bash", Status: store.ApprovalAllowed, By: []string{approver}})
+			c.Requests = append(c.Requests, asked.Request{ApprovalID: call, ToolUseID: call, ToolName: "Bash", Status: store.ApprovalAllowed, By: []string{approver}})
 		}
 		return c
 	}
 	open, earlier, meanwhile := card("A", 1, "a"), card("A", 1, "a"), card("B", 3, "b")
 	open.Requests[0].Status, earlier.Earlier, meanwhile.Meanwhile = store.ApprovalPending, true, true
 	host := card("A", 2)
-	host.Requests = []agent.Request{{ToolUseID: "x", Host: "example.com:443", Status: store.ApprovalAllowed, By: []string{approver}}}
+	host.Requests = []asked.Request{{ToolUseID: "x", Host: "example.com:443", Status: store.ApprovalAllowed, By: []string{approver}}}
 	one, two, short := text("one"+strings.Repeat(" word", 40)), text("two"), text("short")
 	for name, c := range map[string]struct {
 		items  []claude.Item
-		cards  []agent.Card
+		cards  []asked.Card
 		posted bool
 		want   string // the pages, by number and card, and how their calls follow each other
 	}{
 		"no card":                     {[]claude.Item{one, call("x"), two}, nil, false, "0: one x two"},
-		"words before it":             {[]claude.Item{one, call("a"), two}, []agent.Card{card("A", 1, "a")}, false, "0: one, 16 A: a two"},
-		"a line before it":            {[]claude.Item{short, call("a"), two}, []agent.Card{card("A", 1, "a")}, false, "16 A: short a two"},
-		"a line before it, posted":    {[]claude.Item{short, call("a"), two}, []agent.Card{card("A", 1, "a")}, true, "0: short, 16 A: a two"},
-		"it waits, after a line":      {[]claude.Item{short, call("a"), two}, []agent.Card{open}, false, ""},
-		"steps before it":             {[]claude.Item{call("x"), call("a"), two}, []agent.Card{card("A", 1, "a")}, false, "16 A: x a two"},
-		"steps before it, posted":     {[]claude.Item{call("x"), call("a"), two}, []agent.Card{card("A", 1, "a")}, true, "0: x, 16 A: a two"},
-		"nothing before it":           {[]claude.Item{call("a"), two}, []agent.Card{card("A", 0, "a")}, false, "16 A: a two"},
-		"it waits":                    {[]claude.Item{one, call("a"), two}, []agent.Card{open}, false, "0: one"},
-		"it waits, after steps":       {[]claude.Item{call("x"), call("a"), two}, []agent.Card{open}, false, ""},
-		"two":                         {[]claude.Item{one, call("a"), two, call("b"), one}, []agent.Card{card("A", 1, "a"), card("B", 3, "b")}, false, "0: one, 16 A: a two, 32 B: b one"},
-		"two calls on one":            {[]claude.Item{one, call("a"), call("b"), two}, []agent.Card{card("A", 1, "a", "b")}, false, "0: one, 16 A: a b two"},
-		"asked in another order":      {[]claude.Item{one, call("b"), call("a"), two}, []agent.Card{card("A", 2, "a"), card("B", 2, "b")}, false, "0: one, 16 A: a, 32 B: b two"},
-		"a host":                      {[]claude.Item{one, call("x"), two}, []agent.Card{host}, false, "0: one x, 16 A: example.com:443 two"},
-		"an earlier attempt's":        {[]claude.Item{one, call("a"), two}, []agent.Card{earlier}, false, "16 A: one a two"},
-		"an earlier attempt's, below": {[]claude.Item{one, call("a"), two}, []agent.Card{earlier}, true, "0: one a two"},
-		"long, before the next":       {[]claude.Item{one, call("a"), text(mrkdwntest.Prose(20_000)), call("b"), two}, []agent.Card{card("A", 1, "a"), meanwhile}, false, "0: one, 16 A:, 32 B: b two"},
+		"words before it":             {[]claude.Item{one, call("a"), two}, []asked.Card{card("A", 1, "a")}, false, "0: one, 16 A: a two"},
+		"a line before it":            {[]claude.Item{short, call("a"), two}, []asked.Card{card("A", 1, "a")}, false, "16 A: short a two"},
+		"a line before it, posted":    {[]claude.Item{short, call("a"), two}, []asked.Card{card("A", 1, "a")}, true, "0: short, 16 A: a two"},
+		"it waits, after a line":      {[]claude.Item{short, call("a"), two}, []asked.Card{open}, false, ""},
+		"steps before it":             {[]claude.Item{call("x"), call("a"), two}, []asked.Card{card("A", 1, "a")}, false, "16 A: x a two"},
+		"steps before it, posted":     {[]claude.Item{call("x"), call("a"), two}, []asked.Card{card("A", 1, "a")}, true, "0: x, 16 A: a two"},
+		"nothing before it":           {[]claude.Item{call("a"), two}, []asked.Card{card("A", 0, "a")}, false, "16 A: a two"},
+		"it waits":                    {[]claude.Item{one, call("a"), two}, []asked.Card{open}, false, "0: one"},
+		"it waits, after steps":       {[]claude.Item{call("x"), call("a"), two}, []asked.Card{open}, false, ""},
+		"two":                         {[]claude.Item{one, call("a"), two, call("b"), one}, []asked.Card{card("A", 1, "a"), card("B", 3, "b")}, false, "0: one, 16 A: a two, 32 B: b one"},
+		"two calls on one":            {[]claude.Item{one, call("a"), call("b"), two}, []asked.Card{card("A", 1, "a", "b")}, false, "0: one, 16 A: a b two"},
+		"asked in another order":      {[]claude.Item{one, call("b"), call("a"), two}, []asked.Card{card("A", 2, "a"), card("B", 2, "b")}, false, "0: one, 16 A: a, 32 B: b two"},
+		"a host":                      {[]claude.Item{one, call("x"), two}, []asked.Card{host}, false, "0: one x, 16 A: example.com:443 two"},
+		"an earlier attempt's":        {[]claude.Item{one, call("a"), two}, []asked.Card{earlier}, false, "16 A: one a two"},
+		"an earlier attempt's, below": {[]claude.Item{one, call("a"), two}, []asked.Card{earlier}, true, "0: one a two"},
+		"long, before the next":       {[]claude.Item{one, call("a"), text(mrkdwntest.Prose(20_000)), call("b"), two}, []asked.Card{card("A", 1, "a"), meanwhile}, false, "0: one, 16 A:, 32 B: b two"},
 	} {
 		turn := running(c.items...)
 		turn.Cards = c.cards

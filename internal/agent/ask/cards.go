@@ -1,4 +1,4 @@
-package agent
+package ask
 
 import (
 	"encoding/json"
@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/store"
@@ -51,7 +50,7 @@ type Request struct {
 func RequestOf(a store.Approval) Request {
 	r := Request{ApprovalID: a.ID, ToolUseID: a.ToolUseID, ToolName: a.ToolName, Status: a.Status, Quorum: a.Terms.Quorum, Reason: a.Reason}
 	if a.ToolName == policy.NetworkTool {
-		r.Host = ask.HostOf(a)
+		r.Host = HostOf(a)
 	}
 	for _, v := range a.Votes {
 		if v.Allow && (a.Status != store.ApprovalDenied || a.Terms.Quorum > 1) {
@@ -78,43 +77,44 @@ const maxPerCard = 8
 
 // openCard is the card that a request joins, because nothing was said since it was
 // posted; or empty for a card of its own.
-func (t *turn) openCard() string {
-	n := len(t.cards) - 1
-	if n < 0 || t.carded != len(t.content.Items) || len(t.cards[n].Requests) >= maxPerCard {
+func (d *Desk) openCard() string {
+	n := len(d.cards) - 1
+	if n < 0 || d.carded != len(d.Content.Items) || len(d.cards[n].Requests) >= maxPerCard {
 		return ""
 	}
-	return t.cards[n].ID
+	return d.cards[n].ID
 }
 
 // putOnCard notes on which card a request is shown.
-func (t *turn) putOnCard(a store.Approval) {
-	t.carded = len(t.content.Items)
-	i := slices.IndexFunc(t.cards, func(c Card) bool { return c.ID == a.CardID })
+func (d *Desk) putOnCard(a store.Approval) {
+	d.carded = len(d.Content.Items)
+	i := slices.IndexFunc(d.cards, func(c Card) bool { return c.ID == a.CardID })
 	if i < 0 {
-		c := Card{ID: a.CardID, From: t.carded, At: a.CreatedAt, Earlier: a.CreatedAt.Before(t.row.StartedAt)}
-		if at := placeOf(t.content.Items, a.ToolUseID); at >= 0 && a.ToolName != policy.NetworkTool {
+		c := Card{ID: a.CardID, From: d.carded, At: a.CreatedAt, Earlier: a.CreatedAt.Before(d.Turn.StartedAt)}
+		if at := placeOf(d.Content.Items, a.ToolUseID); at >= 0 && a.ToolName != policy.NetworkTool {
 			c.From = at
 		}
-		if n := len(t.cards); n > 0 {
-			c.From, c.Meanwhile = max(c.From, t.cards[n-1].From), t.cards[n-1].Open()
+		if n := len(d.cards); n > 0 {
+			c.From, c.Meanwhile = max(c.From, d.cards[n-1].From), d.cards[n-1].Open()
 		}
-		t.cards, i = append(t.cards, c), len(t.cards)
+		d.cards, i = append(d.cards, c), len(d.cards)
 	}
-	t.cards[i].Requests = append(slices.Clip(t.cards[i].Requests), RequestOf(a))
+	d.cards[i].Requests = append(slices.Clip(d.cards[i].Requests), RequestOf(a))
 }
 
 // noteEnd notes how a request on a card has ended.
-func (t *turn) noteEnd(a store.Approval) {
-	for i, c := range t.cards {
+func (d *Desk) noteEnd(a store.Approval) {
+	for i, c := range d.cards {
 		if at := slices.IndexFunc(c.Requests, func(r Request) bool { return r.ApprovalID == a.ID }); at >= 0 {
-			t.cards[i].Requests = slices.Clone(c.Requests) // views have the old ones
-			t.cards[i].Requests[at] = RequestOf(a)
+			d.cards[i].Requests = slices.Clone(c.Requests) // views have the old ones
+			d.cards[i].Requests[at] = RequestOf(a)
 		}
 	}
 }
 
-// closed are the cards of a turn that has ended: what nobody has decided about ended so, too.
-func closed(cards []Card, status store.ApprovalStatus) []Card {
+// ClosedCards are the cards of a turn that has ended: what nobody has decided about ended so, too.
+func (d *Desk) ClosedCards(status store.ApprovalStatus) []Card {
+	cards := slices.Clone(d.cards)
 	for i, c := range cards {
 		cards[i].Requests = slices.Clone(c.Requests)
 		for at, r := range c.Requests {
