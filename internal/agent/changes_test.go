@@ -32,7 +32,7 @@ func TestAChangeIsJudgedAsARequest(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(ws, "secret"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s := newSupervisor(nil, &shared{policy: p, limits: Limits{}.withDefaults()})
+	s := newSupervisor(nil, &dependencies{policy: p}, &bounds{})
 	plain := store.Approval{ToolName: "Bash", Workspace: ws, Terms: store.Terms{Quorum: 1, RequesterMay: true}}
 	named := plain
 	named.Terms.Approvers = []string{"U1"}

@@ -45,14 +45,14 @@ func closing(items []claude.Item) int {
 // closing is TurnView.Closing of a turn that is done. The answer of a short one stays in the
 // message in which it grew, unless that was posted before it began, and somebody has written
 // below it since: they would have to look for it there.
-func (w *worker) closing(ctx context.Context, view TurnView) (from int) {
-	from = closing(w.turn.content.Items)
+func (h *leased) closing(ctx context.Context, t *turn, view TurnView) (from int) {
+	from = closing(t.content.Items)
 	if from == 0 || view.EndedAt.Sub(view.StartedAt) >= LongTurn {
 		return from
 	}
-	below, err := w.store.WroteBelow(ctx, view.Thread, view.ID, view.StartedAt, w.turn.closer.at)
+	below, err := h.store.WroteBelow(ctx, view.Thread, view.ID, view.StartedAt, t.closer.at)
 	if err != nil {
-		w.log.Warn("look for what was written below a turn's message", zap.Error(err))
+		h.log.Warn("look for what was written below a turn's message", zap.Error(err))
 	}
 	if err != nil || !below {
 		return 0

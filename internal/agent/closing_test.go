@@ -10,7 +10,6 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/memstore"
-	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
 )
 
@@ -71,8 +70,7 @@ func TestAnAnswerThatOthersWroteBelow(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				db := c.store
 				db.Store = new(memstore.Store)
-				w := newWorker(&shared{store: &db, accounts: spend.New(spend.Config{Store: &db}), log: zap.NewNop(), replica: "A"}, 1)
-				w.turn = &turn{}
+				h, turn := &leased{dependencies: &dependencies{store: &db}, log: zap.NewNop()}, &turn{}
 				view := TurnView{StartedAt: time.Now()}
 				items := []claude.Item{said, tool}
 				var spoke time.Time
@@ -81,11 +79,11 @@ func TestAnAnswerThatOthersWroteBelow(t *testing.T) {
 					if items = append(items, said); spoke.IsZero() {
 						spoke = time.Now()
 					}
-					w.turn.content.Items = items
-					w.turn.closer.heed(items)
+					turn.content.Items = items
+					turn.closer.heed(items)
 				}
 				view.EndedAt = view.StartedAt.Add(c.took)
-				if from := w.closing(t.Context(), view); from != c.from {
+				if from := h.closing(t.Context(), turn, view); from != c.from {
 					t.Errorf("%d, want %d", from, c.from)
 				}
 				if c.took < LongTurn && (!db.from.Equal(view.StartedAt) || !db.to.Equal(spoke)) {

@@ -24,27 +24,27 @@ func attemptUUID(promptUUID string, attempt int) string {
 // cliTotals is what the CLI says that it has spent since it was asked last, in an epoch of
 // its own where its total began anew. Of answers that it did not hear to their end it can
 // only guess: where there were such, it proves nothing, and the next time begins here.
-func (w *worker) cliTotals(ctx context.Context, running claude.Usage) ([]store.CLITotal, error) {
-	whole := w.session.meter.Whole()
-	if err := w.followReset(ctx); err != nil {
+func (s *session) cliTotals(ctx context.Context, running claude.Usage) ([]store.CLITotal, error) {
+	whole := s.meter.Whole()
+	if err := s.followReset(ctx); err != nil {
 		return nil, err
 	}
-	spent, reset := w.session.totals.Observe(running)
+	spent, reset := s.totals.Observe(running)
 	if !whole {
-		return nil, w.newEpoch(ctx, running.TotalMicroUSD)
+		return nil, s.newEpoch(ctx, running.TotalMicroUSD)
 	}
 	if reset {
-		if err := w.newEpoch(ctx, 0); err != nil {
+		if err := s.newEpoch(ctx, 0); err != nil {
 			return nil, err
 		}
 	}
-	return []store.CLITotal{{SessionID: w.session.id, Epoch: w.session.epoch, Before: spent.Before, After: spent.After, Model: spent.Model}}, nil
+	return []store.CLITotal{{SessionID: s.id, Epoch: s.epoch, Before: spent.Before, After: spent.After, Model: spent.Model}}, nil
 }
 
 // addCLITotals writes down what the CLI has said between turns.
-func (w *worker) addCLITotals(ctx context.Context, told []store.CLITotal) error {
+func (h *leased) addCLITotals(ctx context.Context, told []store.CLITotal) error {
 	for _, t := range told {
-		if err := w.store.AddCLITotals(ctx, w.heldLease(), t); err != nil {
+		if err := h.store.AddCLITotals(ctx, h.heldLease(), t); err != nil {
 			return err
 		}
 	}

@@ -7,8 +7,8 @@ import (
 )
 
 // checkDisk says why no turn may begin, as a [*startError].
-func (w *worker) checkDisk(ctx context.Context) error {
-	err := w.place.Takes(ctx)
+func (h *leased) checkDisk(ctx context.Context) error {
+	err := h.place.Takes(ctx)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -19,15 +19,15 @@ func (w *worker) checkDisk(ctx context.Context) error {
 }
 
 // tellOfDisk says once, at the end of a turn, that what it has done may be forgotten.
-func (w *worker) tellOfDisk(ctx context.Context) {
-	err := w.place.Takes(ctx)
+func (h *leased) tellOfDisk(ctx context.Context) {
+	err := h.place.Takes(ctx)
 	if err == nil || ctx.Err() != nil {
-		w.diskTold = w.diskTold && ctx.Err() != nil
+		h.diskTold = h.diskTold && ctx.Err() != nil
 		return
 	}
-	w.log.Error("what is written into the data folder is lost; free space on its disk", zap.Error(err))
-	if !w.diskTold {
-		w.diskTold = true
-		w.say(ctx, "The disk of the bot's data folder is full or broken. What was said and done in this turn may be unknown when the session is started the next time. An admin has to see to it.")
+	h.log.Error("what is written into the data folder is lost; free space on its disk", zap.Error(err))
+	if !h.diskTold {
+		h.diskTold = true
+		h.say(ctx, "The disk of the bot's data folder is full or broken. What was said and done in this turn may be unknown when the session is started the next time. An admin has to see to it.")
 	}
 }

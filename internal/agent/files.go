@@ -127,15 +127,15 @@ func (w *worker) attach(ctx context.Context, p store.Prompt, shown bool) (a atta
 
 // take fetches one of the prompt's files, and lays it into the inbox; at says where, for
 // the model.
-func (w *worker) take(ctx context.Context, inbox attachment.Inbox, p store.Prompt, i int) (f attachment.File, at string, err error) {
-	most := w.attachments.WithDefaults()
+func (h *leased) take(ctx context.Context, inbox attachment.Inbox, p store.Prompt, i int) (f attachment.File, at string, err error) {
+	most := h.attachments.WithDefaults()
 	if most.Files < 0 {
 		return f, "", attachment.Refuse("was not read: Deckhand takes no files here")
 	}
 	if i >= most.Files {
 		return f, "", attachment.Refuse("is one too many: a message may have %d files", most.Files)
 	}
-	name, content, err := w.files.Fetch(ctx, p.Files[i], most.Bytes)
+	name, content, err := h.files.Fetch(ctx, p.Files[i], most.Bytes)
 	if err != nil {
 		return attachment.File{Name: name}, "", err
 	}
@@ -144,12 +144,12 @@ func (w *worker) take(ctx context.Context, inbox attachment.Inbox, p store.Promp
 	}
 	rel, err := inbox.Put(p.InboxID, f.Name, f.Content)
 	if err == nil {
-		if from, err := filepath.Rel(w.project.Folder(w.thread.Workspace), filepath.Join(w.thread.Workspace, rel)); err == nil {
+		if from, err := filepath.Rel(h.project.Folder(h.thread.Workspace), filepath.Join(h.thread.Workspace, rel)); err == nil {
 			rel = from
 		}
 		return f, ": " + strconv.Quote(rel) + " in the working directory", nil
 	}
-	w.log.Warn("lay an attached file into the workspace", zap.Error(err))
+	h.log.Warn("lay an attached file into the workspace", zap.Error(err))
 	if f.Shown == "" && f.Text == "" {
 		return f, "", attachment.Refuse("could not be laid into the workspace")
 	}
@@ -182,11 +182,11 @@ func blocksOf(f attachment.File) []claude.Block {
 
 // clearInbox removes what people attached from a folder that other threads work in, too.
 // In a thread's own folder it stays for as long as that.
-func (w *worker) clearInbox() {
-	if w.project.Workspace != workspace.Shared || w.thread.Workspace == "" {
+func (h *leased) clearInbox() {
+	if h.project.Workspace != workspace.Shared || h.thread.Workspace == "" {
 		return
 	}
-	if err := (attachment.Inbox{Workspace: w.thread.Workspace, Thread: w.threadID}).Clear(); err != nil {
-		w.log.Warn("clear the inbox", zap.Error(err))
+	if err := (attachment.Inbox{Workspace: h.thread.Workspace, Thread: h.threadID}).Clear(); err != nil {
+		h.log.Warn("clear the inbox", zap.Error(err))
 	}
 }

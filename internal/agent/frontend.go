@@ -6,6 +6,7 @@ import (
 
 	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
 )
 
@@ -97,7 +98,7 @@ const (
 	PromptFailed     PromptMark = "failed"
 	PromptStopped    PromptMark = "stopped" // by a person
 	PromptPaused     PromptMark = "paused"  // nobody decided in time, or the CLI was interrupted
-	PromptOverBudget PromptMark = "over budget"
+	PromptOverBudget PromptMark = spend.OverBudget
 )
 
 // TurnState says whether a turn runs and how it ended.

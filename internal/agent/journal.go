@@ -112,7 +112,7 @@ func lastResult(entries []store.AuditEntry) *store.AuditEntry {
 }
 
 // results are the audit entries of a message that brings results of tools.
-func (w *worker) results(m *claude.User) []store.AuditEntry {
+func (s *session) results(m *claude.User, t *turn) []store.AuditEntry {
 	var out []store.AuditEntry
 	for _, b := range m.Content {
 		if b.Type != "tool_result" {
@@ -120,14 +120,14 @@ func (w *worker) results(m *claude.User) []store.AuditEntry {
 		}
 		sum, size := b.ResultSum()
 		e := store.AuditEntry{
-			Kind: store.AuditToolResult, TeamID: w.thread.TeamID, ThreadID: w.thread.ID,
+			Kind: store.AuditToolResult, TeamID: s.thread.TeamID, ThreadID: s.thread.ID,
 			Details: map[string]any{
 				"tool_use": b.ToolUseID, "error": b.IsError, "bytes": size, "sha256": hex.EncodeToString(sum[:]),
 			},
 		}
-		if w.turn != nil {
-			e.TurnID = w.turn.row.ID
-			if item, ok := w.turn.content.Tool(b.ToolUseID); ok && item.Tool != nil {
+		if t != nil {
+			e.TurnID = t.row.ID
+			if item, ok := t.content.Tool(b.ToolUseID); ok && item.Tool != nil {
 				e.Details["tool"] = item.Tool.Name
 			}
 		}
@@ -144,16 +144,16 @@ func (j *journal) git(team string, thread int64, e gitway.Event) store.AuditEntr
 }
 
 // recordWeb writes down which hosts the session has visited since this was asked last.
-func (w *worker) recordWeb(s *session) {
+func (s *session) recordWeb(t *turn) {
 	visits := s.proc.Visits()
 	if len(visits) == 0 {
 		return
 	}
 	e := store.AuditEntry{
-		Kind: store.AuditWeb, TeamID: w.thread.TeamID, ThreadID: w.thread.ID, Details: map[string]any{"visits": visits},
+		Kind: store.AuditWeb, TeamID: s.thread.TeamID, ThreadID: s.thread.ID, Details: map[string]any{"visits": visits},
 	}
-	if w.turn != nil {
-		e.TurnID = w.turn.row.ID
+	if t != nil {
+		e.TurnID = t.row.ID
 	}
 	s.journal.add(e)
 }

@@ -137,7 +137,7 @@ func (w *worker) leaveParked(ctx context.Context) {
 	if w.session == nil {
 		return
 	}
-	if err := w.addCLITotals(ctx, w.interruptInOrder(ctx, w.turn)); err != nil {
+	if err := w.addCLITotals(ctx, w.session.interruptInOrder(ctx, w.turn)); err != nil {
 		w.log.Error("write what the CLI says that a turn that was parked cost", zap.Error(err))
 	}
 }

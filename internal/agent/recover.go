@@ -79,7 +79,7 @@ func (w *worker) recover(ctx context.Context) error {
 		w.log.Error("start the session", zap.Error(start.err))
 		return w.giveUp(ctx, old, TurnFailed, PromptFailed, givenUp(prompt, start.sentence))
 	}
-	if err := w.steer(ctx, ""); err != nil {
+	if err := w.session.steer(ctx, ""); err != nil {
 		if _, ok := errors.AsType[*steerError](err); !ok {
 			return err
 		}

@@ -47,12 +47,12 @@ func (s *Supervisor) MCPServers(project string) []string {
 
 // withServers is the project as the thread's next process has it: without the servers that are
 // off, which are named.
-func (w *worker) withServers(ctx context.Context) (p place.Project, off []string, err error) {
-	p = w.project
+func (h *leased) withServers(ctx context.Context) (p place.Project, off []string, err error) {
+	p = h.project
 	if len(p.MCPServers) == 0 {
 		return p, nil, nil
 	}
-	want, err := w.store.Steering(ctx, w.threadID)
+	want, err := h.store.Steering(ctx, h.threadID)
 	p.MCPServers = maps.Clone(p.MCPServers)
 	for _, name := range want.MCPOff {
 		if _, ok := p.MCPServers[name]; ok {
@@ -64,20 +64,20 @@ func (w *worker) withServers(ctx context.Context) (p place.Project, off []string
 }
 
 // lacksServer reports whether the process was started without a server that is on by now.
-func (w *worker) lacksServer(ctx context.Context) (bool, error) {
-	if w.session == nil || len(w.session.without) == 0 {
+func (s *session) lacksServer(ctx context.Context) (bool, error) {
+	if s == nil || len(s.without) == 0 {
 		return false, nil
 	}
-	want, err := w.store.Steering(ctx, w.threadID)
-	return slices.ContainsFunc(w.session.without, func(name string) bool { return !slices.Contains(want.MCPOff, name) }), err
+	want, err := s.store.Steering(ctx, s.threadID)
+	return slices.ContainsFunc(s.without, func(name string) bool { return !slices.Contains(want.MCPOff, name) }), err
 }
 
 // serversOff has the process be without the servers that are off.
-func (w *worker) serversOff(ctx context.Context, want store.Steering) error {
-	if len(want.MCPOff) == 0 || len(w.project.MCPServers) == 0 {
+func (s *session) serversOff(ctx context.Context, want store.Steering) error {
+	if len(want.MCPOff) == 0 || len(s.project.MCPServers) == 0 {
 		return nil
 	}
-	_, err := switchServers(ctx, w.session.proc, want, true)
+	_, err := switchServers(ctx, s.proc, want, true)
 	return err
 }
 
@@ -104,14 +104,13 @@ func switchServers(ctx context.Context, proc place.Process, want store.Steering,
 
 // lookAtServers has the process's servers be as people want them, beside the loop, and looks
 // how they are.
-func (w *worker) lookAtServers(ctx context.Context) {
-	s := w.session
-	if s == nil || len(w.project.MCPServers) == 0 {
+func (s *session) lookAtServers(ctx context.Context) {
+	if s == nil || len(s.project.MCPServers) == 0 {
 		return
 	}
-	s.request(ctx, w.log, "look at the MCP servers", func(ctx context.Context) error {
+	s.request(ctx, s.log, "look at the MCP servers", func(ctx context.Context) error {
 		limited, cancel := context.WithTimeout(ctx, serversLimit)
-		want, err := w.store.Steering(limited, w.threadID)
+		want, err := s.store.Steering(limited, s.threadID)
 		cancel()
 		if err != nil {
 			return err
@@ -123,7 +122,7 @@ func (w *worker) lookAtServers(ctx context.Context) {
 		for _, name := range want.MCPAgain {
 			if slices.ContainsFunc(list, func(m claude.MCPServer) bool { return m.Name == name && m.Status != ServerDisabled }) {
 				if err := s.proc.MCPReconnect(ctx, name); err != nil {
-					w.log.Warn("connect an MCP server again", zap.String("server", name), zap.Error(err))
+					s.log.Warn("connect an MCP server again", zap.String("server", name), zap.Error(err))
 				}
 			}
 		}
@@ -132,21 +131,21 @@ func (w *worker) lookAtServers(ctx context.Context) {
 				return err
 			}
 		}
-		w.box.put(message{kind: messageLater, then: func(ctx context.Context) error { return w.onServers(ctx, s, list, want.MCPAgain) }})
+		s.box.put(message{kind: messageLater, then: func(ctx context.Context) error { return s.onServers(ctx, list, want.MCPAgain) }})
 		return nil
 	})
 }
 
 // onServers writes down how the process's servers are. People are told of one that has come to
 // fail, and of those that they wanted to be connected again.
-func (w *worker) onServers(ctx context.Context, s *session, list []claude.MCPServer, again []string) error {
-	if w.session != s {
+func (s *session) onServers(ctx context.Context, list []claude.MCPServer, again []string) error {
+	if s.stopped {
 		return nil
 	}
 	var seen []store.MCPServer
 	var said []string
 	for _, m := range list {
-		if _, ok := w.project.MCPServers[m.Name]; !ok {
+		if _, ok := s.project.MCPServers[m.Name]; !ok {
 			continue // the bot's own
 		}
 		now := store.MCPServer{Name: m.Name, Status: m.Status, Error: reasonOf(m), Tools: len(m.Tools)}
@@ -165,16 +164,16 @@ func (w *worker) onServers(ctx context.Context, s *session, list []claude.MCPSer
 		}
 		seen = append(seen, now)
 	}
-	rows, err := w.store.NoteServers(ctx, w.heldLease(), seen, again, said...)
+	rows, err := s.store.NoteServers(ctx, s.heldLease(), seen, again, said...)
 	if errors.Is(err, store.ErrFenced) {
 		return err
 	}
 	if err != nil {
-		w.log.Warn("note how the MCP servers are", zap.Error(err)) // the next look does it
+		s.log.Warn("note how the MCP servers are", zap.Error(err)) // the next look does it
 		return nil
 	}
 	s.servers = seen
-	w.front.Tell(rows...)
+	s.front.Tell(rows...)
 	return nil
 }
 
@@ -201,12 +200,12 @@ var contextTool = regexp.MustCompile(`(?m)^\| mcp__\S+ \| (\S+) \| ~?([0-9.]+)(k
 
 // priceServers takes what each server's tools cost in the model's context from a turn that has
 // said it.
-func (w *worker) priceServers() {
-	if strings.TrimSpace(w.turn.prompt.Text) != "/context" {
+func (s *session) priceServers(t *turn) {
+	if strings.TrimSpace(t.prompt.Text) != "/context" {
 		return
 	}
 	tokens := map[string]int{}
-	for _, item := range w.turn.content.Items {
+	for _, item := range t.content.Items {
 		for _, m := range contextTool.FindAllStringSubmatch(item.Text, -1) {
 			n, err := strconv.ParseFloat(m[2], 64)
 			if m[3] != "" {
@@ -217,7 +216,7 @@ func (w *worker) priceServers() {
 			}
 		}
 	}
-	for i, m := range w.session.servers {
-		w.session.servers[i].Tokens = tokens[m.Name]
+	for i, m := range s.servers {
+		s.servers[i].Tokens = tokens[m.Name]
 	}
 }

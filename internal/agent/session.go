@@ -22,8 +22,10 @@ import (
 // session is one live place.Process of the thread's session: one epoch of its ledger,
 // until a /clear begins another.
 type session struct {
+	*leased
 	id      string
 	epoch   int
+	stopped bool
 	reset   bool // a /clear was seen whose epoch has not begun
 	proc    place.Process
 	meter   *spend.Meter
@@ -59,7 +61,7 @@ func (w *worker) ensureSession(ctx context.Context) error {
 	if err := w.checkDisk(ctx); err != nil {
 		return err
 	}
-	if lacks, err := w.lacksServer(ctx); err != nil {
+	if lacks, err := w.session.lacksServer(ctx); err != nil {
 		return err
 	} else if lacks {
 		w.stopSession(ctx, false)
@@ -174,28 +176,28 @@ func (w *worker) startSession(ctx context.Context) error {
 
 // startAnew gives the thread a new session in the place of one that cannot be resumed, and
 // says so if something was said in that one.
-func (w *worker) startAnew(ctx context.Context) error {
-	spoke, err := w.store.SessionSpoke(ctx, w.thread.SessionID)
+func (h *leased) startAnew(ctx context.Context) error {
+	spoke, err := h.store.SessionSpoke(ctx, h.thread.SessionID)
 	if err != nil {
 		return err
 	}
 	if spoke {
-		w.say(ctx, "The earlier conversation of this thread cannot be resumed, so it starts anew. It is given your messages and the last answers as a record; what was done in between is not known to it.")
+		h.say(ctx, "The earlier conversation of this thread cannot be resumed, so it starts anew. It is given your messages and the last answers as a record; what was done in between is not known to it.")
 	}
 	id := uuid.NewString()
-	if err := w.store.StartAnew(ctx, w.heldLease(), id, w.thread.SessionID); err != nil {
+	if err := h.store.StartAnew(ctx, h.heldLease(), id, h.thread.SessionID); err != nil {
 		return err
 	}
-	w.thread.SessionID = id
+	h.thread.SessionID = id
 	return nil
 }
 
-func (w *worker) newSession(ctx context.Context) error {
+func (h *leased) newSession(ctx context.Context) error {
 	id := uuid.NewString()
-	if err := w.store.NewSession(ctx, w.heldLease(), id, ""); err != nil {
+	if err := h.store.NewSession(ctx, h.heldLease(), id, ""); err != nil {
 		return err
 	}
-	w.thread.SessionID = id
+	h.thread.SessionID = id
 	return nil
 }
 
@@ -233,7 +235,8 @@ func (w *worker) adopt(ctx context.Context, proc place.Process, m *spend.Meter, 
 	dir := w.thread.Workspace
 	pumpCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &session{
-		id: w.thread.SessionID, epoch: epoch, proc: proc, meter: m, totals: claude.NewTotals(baseline),
+		leased: w.leased,
+		id:     w.thread.SessionID, epoch: epoch, proc: proc, meter: m, totals: claude.NewTotals(baseline),
 		idle: time.NewTimer(w.limits.IdleTimeout), messages: messages, stopPump: stop,
 		journal: newJournal(w.store, w.log, func(ctx context.Context) string { return w.place.Head(ctx, dir) }), model: w.project.Model, mode: cmp.Or(w.project.PermissionMode, ModeDefault),
 		committed: make(chan struct{}, 1), diffs: make(chan int64, 1), recalls: recalls, mirror: w.newMirror(w.thread.SessionID, resumed),
@@ -254,7 +257,7 @@ func (w *worker) adopt(ctx context.Context, proc place.Process, m *spend.Meter, 
 			case <-again:
 				pause = min(2*pause, publishMost)
 			}
-			if again = nil; w.publish(pumpCtx, s, t, p, within) {
+			if again = nil; s.publish(pumpCtx, t, p, within) {
 				within = workspace.PublishTime
 			} else {
 				again, within = time.After(pause), min(2*within, publishMost)
@@ -267,7 +270,7 @@ func (w *worker) adopt(ctx context.Context, proc place.Process, m *spend.Meter, 
 			case <-pumpCtx.Done():
 				return
 			case turn := <-s.diffs:
-				w.saveDiff(pumpCtx, proc, turn, t.Branch)
+				s.saveDiff(pumpCtx, turn, t.Branch)
 			}
 		}
 	})
@@ -310,22 +313,23 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 	s.meter.Close()
 	s.meter.Settle(ctx, 0)
 	if s.meter.Busy() {
-		w.past = append(w.past, s.meter)
+		w.ended.Add(s.meter)
 	}
 	if w.turn != nil {
 		w.turn.desk.Gone()
 	}
-	w.recordWeb(s)
+	s.recordWeb(w.turn)
 	s.stopPump()
 	s.pump.Wait()
 	s.mirror.Last(ctx)
 	if !now {
-		w.publish(ctx, s, w.thread, w.project, workspace.PublishTime)
+		s.publish(ctx, w.thread, w.project, workspace.PublishTime)
 	}
 	if !now {
 		w.clearInbox()
 	}
 	s.idle.Stop()
+	s.stopped = true
 	w.session = nil
 	w.setLive(nil)
 	w.place.Slots.Release(w)
@@ -343,36 +347,28 @@ const (
 // publish brings the thread's branch to where people look for it, and saves what is not
 // committed. They are told once what is not there, and why. It reports false if it is to be
 // tried again.
-func (w *worker) publish(ctx context.Context, s *session, t store.Thread, p place.Project, within time.Duration) (ok bool) {
-	err := w.place.Publish(ctx, t, p, within)
+func (s *session) publish(ctx context.Context, t store.Thread, p place.Project, within time.Duration) (ok bool) {
+	err := s.place.Publish(ctx, t, p, within)
 	if ctx.Err() != nil {
 		return true // the next one does it
 	}
 	ok = err == nil
 	why := ""
 	if err != nil {
-		w.log.Warn("publish the thread's branch", zap.Error(err))
+		s.log.Warn("publish the thread's branch", zap.Error(err))
 		why = "What was committed here is not in the project's repository yet: " + err.Error() + "."
 	}
-	w.sayOnce(t, &s.unpublished, why)
-	left, err := w.place.Save(ctx, t, p, within)
+	s.sayOnce(t, &s.unpublished, why)
+	left, err := s.place.Save(ctx, t, p, within)
 	if ctx.Err() != nil || errors.Is(err, store.ErrFenced) {
 		return true // whoever has the thread now saves it
 	}
 	if err != nil {
-		w.log.Warn("save what the thread has not committed", zap.Error(err))
+		s.log.Warn("save what the thread has not committed", zap.Error(err))
 		left = workspace.Unsaved(err)
 	}
-	w.sayOnce(t, &s.unsaved, left)
+	s.sayOnce(t, &s.unsaved, left)
 	return ok && err == nil
-}
-
-// sayOnce says a sentence that was not the last of its kind, unless it is empty.
-func (w *worker) sayOnce(t store.Thread, last *string, sentence string) {
-	if sentence != "" && sentence != *last && w.holds(leaseOf(t)) {
-		w.front.Say(t.Key(), sentence)
-	}
-	*last = sentence
 }
 
 // request runs a control request that may take its time beside the loop.

@@ -8,13 +8,13 @@ import (
 
 // prepare has the project's setup run, and tells people and the audit of it. Whatever
 // becomes of the setup, the session starts.
-func (w *worker) prepare(ctx context.Context) error {
-	done, err := w.place.Prepare(ctx, w.thread, w.project, func() {
-		w.front.Say(w.thread.Key(), "Setting up the folder first: "+w.project.Setup.Run)
+func (h *leased) prepare(ctx context.Context) error {
+	done, err := h.place.Prepare(ctx, h.thread, h.project, func() {
+		h.front.Say(h.thread.Key(), "Setting up the folder first: "+h.project.Setup.Run)
 	})
 	if len(done.Entries) > 0 {
-		if err := w.store.Audit(context.WithoutCancel(ctx), done.Entries...); err != nil {
-			w.log.Error("write down what the setup has done", zap.Error(err))
+		if err := h.store.Audit(context.WithoutCancel(ctx), done.Entries...); err != nil {
+			h.log.Error("write down what the setup has done", zap.Error(err))
 		}
 	}
 	if err != nil {
@@ -24,10 +24,10 @@ func (w *worker) prepare(ctx context.Context) error {
 		return &startError{sentence: sentence(err), err: err}
 	}
 	if done.Output != "" {
-		w.front.Attach(w.thread.Key(), "setup.txt", done.Output)
+		h.front.Attach(h.thread.Key(), "setup.txt", done.Output)
 	}
 	if done.Told != "" {
-		w.front.Say(w.thread.Key(), done.Told)
+		h.front.Say(h.thread.Key(), done.Told)
 	}
 	return nil
 }

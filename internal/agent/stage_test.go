@@ -104,14 +104,14 @@ func newStage(limits Limits, list ...spend.Budget) *stage {
 	}
 	s.begin = func() {
 		limits := limits.withDefaults()
-		s.sup = newSupervisor(nil, &shared{
-			store: s.way, front: s.people, authoriser: s.who, policy: rules, limits: limits,
+		s.sup = newSupervisor(nil, &dependencies{
+			store: s.way, front: s.people, authoriser: s.who, policy: rules,
 			projects: map[string]place.Project{"web": {Name: "web"}},
-			accounts: spend.New(spend.Config{Store: s.store, Budgets: list, Show: func(noticeID string) { s.people.Show(store.BudgetPost, noticeID) }}),
-			works:    s.works, workspaces: workspace.Limits{MaxAge: 24 * time.Hour},
-			replica: "A", cliVersion: pinnedCLI, log: zap.NewNop(),
+			accounts: spend.New(spend.Config{Store: s.way, Budgets: list, Front: s.people}),
+			works:    s.works,
+			replica:  "A", cliVersion: pinnedCLI, log: zap.NewNop(),
 			place: place.Place{Machine: s.machine, Slots: place.NewSlots(limits.MaxLive), Starts: &place.Starts{AtOnce: limits.Starts}}, files: s.files,
-		})
+		}, &bounds{limits: limits, workspaces: workspace.Limits{MaxAge: 24 * time.Hour}})
 		ctx, cancel := context.WithCancel(context.Background())
 		s.shut, s.ran = cancel, make(chan error, 1)
 		go func() { s.ran <- s.sup.Run(ctx) }()

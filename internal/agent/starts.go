@@ -37,16 +37,16 @@ type StartWait struct {
 }
 
 // showWait tells people that the thread's process waits to be started.
-func (w *worker) showWait(before int) {
-	if w.holds(leaseOf(w.thread)) {
-		w.front.ShowQueue(w.threadID, &StartWait{Before: before, AtOnce: w.place.Starts.AtOnce})
+func (h *leased) showWait(before int) {
+	if h.holds(leaseOf(h.thread)) {
+		h.front.ShowQueue(h.threadID, &StartWait{Before: before, AtOnce: h.place.Starts.AtOnce})
 	}
 }
 
 // showPlace tells people where the thread stands in the queue for a slot.
-func (w *worker) showPlace(before int) {
-	if w.holds(leaseOf(w.thread)) {
-		w.front.ShowPlace(w.thread, before)
+func (h *leased) showPlace(before int) {
+	if h.holds(leaseOf(h.thread)) {
+		h.front.ShowPlace(h.thread, before)
 	}
 }
 

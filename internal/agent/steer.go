@@ -27,24 +27,24 @@ const (
 
 // steer has the process do its next turn as people want it in this thread. The model that
 // the budgets want comes first. An error of the database's is no [*steerError].
-func (w *worker) steer(ctx context.Context, budgets string) error {
-	want, err := w.store.Steering(ctx, w.threadID)
+func (s *session) steer(ctx context.Context, budgets string) error {
+	want, err := s.store.Steering(ctx, s.threadID)
 	if err != nil {
 		return err
 	}
-	s, wrong := w.session, ""
-	if want.Model != "" && !slices.Contains(w.project.Models, want.Model) {
+	wrong := ""
+	if want.Model != "" && !slices.Contains(s.project.Models, want.Model) {
 		wrong = "The model " + want.Model + ", which was chosen here, is no longer among the models of this project, so the project's own is used."
 		want.Model = ""
 	}
-	w.sayOnce(w.thread, &s.unsteered, wrong)
+	s.sayOnce(s.thread, &s.unsteered, wrong)
 	if s.servers == nil {
 		s.servers = want.MCPSeen // an earlier process's: what was said of them is not said again
 	}
-	if err := w.serversOff(ctx, want); err != nil {
+	if err := s.serversOff(ctx, want); err != nil {
 		return &steerError{"Claude Code does not switch an MCP server off that is to be off here: " + strings.Join(want.MCPOff, ", ") + ". Nothing was begun. Send your message again; if it happens again, switch it on with “mcp on”.", err}
 	}
-	if err := w.useModel(ctx, cmp.Or(budgets, want.Model, w.project.Model)); err != nil {
+	if err := s.useModel(ctx, cmp.Or(budgets, want.Model, s.project.Model)); err != nil {
 		return err
 	}
 	if want.Effort != s.effort {
@@ -54,7 +54,7 @@ func (w *worker) steer(ctx context.Context, budgets string) error {
 		s.effort = want.Effort
 	}
 	// A plan that was accepted has ended plan mode in the process by itself.
-	mode := cmp.Or(want.Mode, w.project.PermissionMode, ModeDefault)
+	mode := cmp.Or(want.Mode, s.project.PermissionMode, ModeDefault)
 	if mode != s.mode || want.Mode != "" {
 		if err := s.proc.SetPermissionMode(ctx, mode); err != nil {
 			return &steerError{"Claude Code does not take the mode " + mode + ". Choose another one with “mode”.", err}
@@ -64,12 +64,12 @@ func (w *worker) steer(ctx context.Context, budgets string) error {
 	return nil
 }
 
-// effort is what the present process was told.
-func (w *worker) effort() string {
-	if w.session == nil {
+// effortNow is what the present process was told.
+func (s *session) effortNow() string {
+	if s == nil {
 		return ""
 	}
-	return w.session.effort
+	return s.effort
 }
 
 // steerError is a choice that the process does not take. Its sentence is for people.
@@ -82,16 +82,16 @@ func (e *steerError) Error() string { return "steer the session: " + e.err.Error
 func (e *steerError) Unwrap() error { return e.err }
 
 // useModel has the process answer with a model; empty is Claude Code's own choice.
-func (w *worker) useModel(ctx context.Context, model string) error {
-	if w.session.model == model {
+func (s *session) useModel(ctx context.Context, model string) error {
+	if s.model == model {
 		return nil
 	}
 	name := cmp.Or(model, "default")
-	if err := w.session.proc.SetModel(ctx, w.project.Provider.Model(name)); err != nil {
+	if err := s.proc.SetModel(ctx, s.project.Provider.Model(name)); err != nil {
 		sentence := "Claude Code does not take the model " + name + ". Choose another one with “model”, or ask an admin to check the models, and cheaper_model of the budgets, in deckhand.yaml."
 		return &steerError{sentence, fmt.Errorf("switch to the model %s: %w", name, err)}
 	}
-	w.session.model = model
+	s.model = model
 	return nil
 }
 

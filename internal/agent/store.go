@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
@@ -46,7 +47,6 @@ type leases interface {
 type prompts interface {
 	NextPrompt(ctx context.Context, threadID int64) (store.Prompt, error)
 	PutOffPrompt(ctx context.Context, l store.Lease, inboxID int64, after time.Duration, why string) error
-	DropPrompt(ctx context.Context, l store.Lease, inboxID int64, d store.Drop) ([]store.OutboxRow, error)
 	DropPrompts(ctx context.Context, l store.Lease, d store.Drop) ([]store.Prompt, []store.OutboxRow, error)
 }
 
@@ -93,13 +93,9 @@ type turns interface {
 
 // approvals are asked, decided, delivered, and end.
 type approvals interface {
-	Ask(ctx context.Context, l store.Lease, a store.Approval) (store.Approval, error)
+	ask.Store
 	Decide(ctx context.Context, d store.Decision) (store.Approval, error)
-	Deliver(ctx context.Context, l store.Lease, id string) (store.Approval, error)
-	CancelApproval(ctx context.Context, l store.Lease, id string) (store.Approval, bool, error)
 	ExpireApproval(ctx context.Context, id string) (store.Approval, bool, error)
-	ApprovalByID(ctx context.Context, id string) (store.Approval, error)
-	LiveGrants(ctx context.Context, l store.Lease, sessionID string, tools []string, inputSHA256 [32]byte) ([]store.LiveGrant, error)
 }
 
 // calls are the calls of the model that a dead process has left, and what the CLI says of all.
@@ -110,7 +106,6 @@ type calls interface {
 
 // budgetWaits are prompts that wait for a budget.
 type budgetWaits interface {
-	WaitForBudget(ctx context.Context, l store.Lease, inboxID int64, n store.BudgetNotice, seen int) error
 	WakeWaits(ctx context.Context) error
 	StoppedTurn(ctx context.Context, threadID int64) (int64, error)
 }

@@ -83,7 +83,9 @@ type Config struct {
 // concurrent use; those that act on a thread reach its worker on whichever
 // replica holds it.
 type Supervisor struct {
-	*shared
+	*dependencies
+	*bounds
+	*counters
 	reminder Reminder
 
 	mu      sync.Mutex
@@ -106,8 +108,8 @@ type Supervisor struct {
 	woken atomic.Bool // what waits for a budget was looked at since the start
 }
 
-// shared is what the workers of a replica have in common.
-type shared struct {
+// dependencies are what the workers of a replica work with. They do not change.
+type dependencies struct {
 	store      Store
 	front      Frontend
 	authoriser Authoriser
@@ -116,31 +118,38 @@ type shared struct {
 	projects   map[string]place.Project
 	accounts   *spend.Accounts
 	prices     price.Contract
-	limits     Limits
+	pulls      *pulls.Service // nil for none
+	works      Works          // nil where work is kept on this machine alone
+	files      Files          // nil where none can be had
 	replica    string
 	cliVersion string
 	log        *zap.Logger
-
-	pulls *pulls.Service // nil for none
-	// wakeAfter has a worker look at the thread's prompts after a while.
-	wakeAfter func(threadID int64, after time.Duration)
-	copying   chan struct{} // held while transcripts are copied beside turns
-	// stopping says that the bot is to stop: nothing begins any more.
-	stopping   atomic.Bool
-	waiting    sync.Map       // the ids of the approvals that the CLIs of this process wait for
-	running    sync.WaitGroup // the workers, and what outlives them for a moment
-	sure       atomic.Int64   // the uptime up to which this registration is sure to last, as a [time.Duration]; 0 before the first
-	works      Works          // nil where work is kept on this machine alone
-	forgetting chan struct{}  // held while old work is looked at
-	workspaces workspace.Limits
-	// folders and folderBytes are what the threads' folders were when they were counted last.
-	folders, folderBytes atomic.Int64
-	files                Files // nil where none can be had
-	attachments          attachment.Limits
-	fetching             chan struct{} // one for each thread whose files are being fetched
-	trusts               TrustStore    // nil where nothing of a repository is trusted
+	trusts     TrustStore // nil where nothing of a repository is trusted
 	// brings is what a project's repository has of a kind; see [place.Host.Brings].
 	brings func(ctx context.Context, p place.Project, kind string, fresh bool) (files map[string]string, left []string, err error)
+	// wakeAfter has a worker look at the thread's prompts after a while.
+	wakeAfter func(threadID int64, after time.Duration)
+}
+
+// bounds are the limits of what they do.
+type bounds struct {
+	limits      Limits
+	workspaces  workspace.Limits
+	attachments attachment.Limits
+}
+
+// counters are what this replica does now.
+type counters struct {
+	// stopping says that the bot is to stop: nothing begins any more.
+	stopping atomic.Bool
+	waiting  sync.Map       // the ids of the approvals that the CLIs of this process wait for
+	running  sync.WaitGroup // the workers, and what outlives them for a moment
+	sure     atomic.Int64   // the uptime up to which this registration is sure to last, as a [time.Duration]; 0 before the first
+	// folders and folderBytes are what the threads' folders were when they were counted last.
+	folders, folderBytes atomic.Int64
+	copying              chan struct{} // held while transcripts are copied beside turns
+	forgetting           chan struct{} // held while old work is looked at
+	fetching             chan struct{} // one for each thread whose files are being fetched
 }
 
 // New returns a supervisor that does nothing until [Supervisor.Run].
@@ -154,17 +163,17 @@ func New(c Config) *Supervisor {
 		Gateway: c.Gateway, Web: c.Web, Policy: c.Policy, Git: c.Git, Keeper: &workspace.Keeper{DataDir: c.DataDir, KeepBytes: c.Workspaces.KeepBytes}, Works: c.Work,
 		Silence: c.Limits.Silence, Answer: c.Limits.AnswerTimeout, Instructions: systemPrompt, Hooks: ask.AfterChanges(),
 	}
-	s := &shared{
+	d := &dependencies{
 		store: c.Store, front: c.Frontend, authoriser: c.Authoriser, policy: c.Policy, projects: c.Projects,
 		place: place.Place{Machine: host, Slots: place.NewSlots(c.Limits.MaxLive), Starts: &place.Starts{AtOnce: c.Limits.Starts}},
-		works: c.Work, workspaces: c.Workspaces,
-		accounts: spend.New(spend.Config{Store: c.Store, Budgets: c.Budgets, Prices: c.Prices, Show: func(noticeID string) { c.Frontend.Show(store.BudgetPost, noticeID) }, Log: c.Log}),
-		prices:   c.Prices, limits: c.Limits, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log,
-		files: c.Files, attachments: c.Attachments, trusts: c.Trust, brings: host.Brings,
+		works: c.Work, files: c.Files,
+		accounts: spend.New(spend.Config{Store: c.Store, Budgets: c.Budgets, Prices: c.Prices, Front: c.Frontend, Log: c.Log}),
+		prices:   c.Prices, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log,
+		trusts: c.Trust, brings: host.Brings,
 	}
-	sup := newSupervisor(c.Reminder, s)
+	sup := newSupervisor(c.Reminder, d, &bounds{c.Limits, c.Workspaces, c.Attachments})
 	if c.Pulls != nil {
-		s.pulls = pulls.New(pulls.Config{
+		d.pulls = pulls.New(pulls.Config{
 			Store: c.Pulls, People: c.People, Pusher: host, Accounts: c.Accounts, Projects: c.Projects, Every: c.PullEvery, Wake: sup.Wake, Log: c.Log.Named("pulls"),
 			Show: func(id string) { c.Frontend.Show(store.PullPost, id) },
 		})
@@ -178,21 +187,22 @@ func New(c Config) *Supervisor {
 				list = append(list, skillTool(p.Skills))
 			}
 			if p.OpensPulls() {
-				list = append(list, s.pulls.Tools()...)
+				list = append(list, d.pulls.Tools()...)
 			}
-			return map[string]*mcp.Server{tools.Server: tools.New(t.ID, list, c.Pulls, s.pulls.Log)}
+			return map[string]*mcp.Server{tools.Server: tools.New(t.ID, list, c.Pulls, d.pulls.Log)}
 		}
 	}
 	return sup
 }
 
-func newSupervisor(r Reminder, s *shared) *Supervisor {
-	s.copying, s.forgetting, s.fetching = make(chan struct{}, 1), make(chan struct{}, forgetAtOnce), make(chan struct{}, fetchAtOnce)
+func newSupervisor(r Reminder, d *dependencies, b *bounds) *Supervisor {
 	sup := &Supervisor{
-		shared: s, reminder: r, workers: map[int64]*worker{}, wanted: map[int64][]message{}, stops: map[int64]string{}, called: make(chan struct{}, 1),
+		dependencies: d, bounds: b, reminder: r,
+		counters: &counters{copying: make(chan struct{}, 1), forgetting: make(chan struct{}, forgetAtOnce), fetching: make(chan struct{}, fetchAtOnce)},
+		workers:  map[int64]*worker{}, wanted: map[int64][]message{}, stops: map[int64]string{}, called: make(chan struct{}, 1),
 		gone: make(chan struct{}, 1), look: make(chan time.Duration, 1), heartbeatNow: make(chan struct{}, 1),
 	}
-	s.wakeAfter = func(threadID int64, after time.Duration) { time.AfterFunc(after, func() { sup.Wake(threadID) }) }
+	d.wakeAfter = func(threadID int64, after time.Duration) { time.AfterFunc(after, func() { sup.Wake(threadID) }) }
 	return sup
 }
 
@@ -333,8 +343,8 @@ func (s *Supervisor) startWanted(bot context.Context) {
 		}
 		w, ok := s.workers[id]
 		if !ok && len(letters) > 0 {
-			w = newWorker(s.shared, id)
-			w.life, w.bot, w.stopBy = life.Registration, bot, s.stops[id]
+			w = newWorker(s, id)
+			w.life, w.ended, w.stopBy = life.Registration, spend.NewEnded(bot, &s.running), s.stops[id]
 			delete(s.stops, id)
 			w.eager = w.stopBy != "" || slices.ContainsFunc(letters, func(l message) bool { return l.eager || l.kind == messageStop })
 			s.workers[id] = w

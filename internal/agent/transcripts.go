@@ -33,15 +33,15 @@ func (w *worker) newMirror(sessionID string, resumed bool) *transcript.Mirror {
 
 // restore has the thread's home hold its session as it stands in the database, unless it
 // holds a newer one. Its error is a [*startError], or one of the database's.
-func (w *worker) restore(ctx context.Context) error {
-	copies, err := w.store.Transcripts(ctx, w.thread.SessionID)
+func (h *leased) restore(ctx context.Context) error {
+	copies, err := h.store.Transcripts(ctx, h.thread.SessionID)
 	if err != nil || len(copies) == 0 {
 		return err
 	}
-	restored, err := w.place.Restore(ctx, w.thread, copies, w.store.ReadTranscript)
+	restored, err := h.place.Restore(ctx, h.thread, copies, h.store.ReadTranscript)
 	switch {
 	case errors.Is(err, store.ErrDamaged):
-		w.log.Error("restore the session from its copy", zap.String("session", w.thread.SessionID), zap.Error(err))
+		h.log.Error("restore the session from its copy", zap.String("session", h.thread.SessionID), zap.Error(err))
 		if !restored {
 			return nil // what there is decides
 		}
@@ -58,17 +58,17 @@ func (w *worker) restore(ctx context.Context) error {
 	case !restored:
 		return nil
 	}
-	w.log.Info("the session was restored from its copy", zap.String("session", w.thread.SessionID), zap.Int64("bytes", copies[0].Bytes))
+	h.log.Info("the session was restored from its copy", zap.String("session", h.thread.SessionID), zap.Int64("bytes", copies[0].Bytes))
 	if copies[0].Full {
-		w.say(ctx, fmt.Sprintf("This conversation goes on as it was on %s, when it had grown beyond %s and was not copied any more: what was said after that is not known to it.",
-			copies[0].SavedAt.UTC().Format("2 January at 15:04 MST"), sandbox.Size(w.limits.Transcript)))
+		h.say(ctx, fmt.Sprintf("This conversation goes on as it was on %s, when it had grown beyond %s and was not copied any more: what was said after that is not known to it.",
+			copies[0].SavedAt.UTC().Format("2 January at 15:04 MST"), sandbox.Size(h.limits.Transcript)))
 	}
 	return nil
 }
 
 // recalls is what a new session's first prompt begins with, or empty.
-func (w *worker) recalls(ctx context.Context) (string, error) {
-	said, err := w.store.SessionHistory(ctx, w.thread.SessionID, transcript.RecalledTurns)
+func (h *leased) recalls(ctx context.Context) (string, error) {
+	said, err := h.store.SessionHistory(ctx, h.thread.SessionID, transcript.RecalledTurns)
 	if err != nil {
 		return "", err
 	}

@@ -67,16 +67,16 @@ func (w *worker) withTrusted(ctx context.Context, p *place.Project) {
 
 // lookAtBrought notes what a project's repository brings. asked are the kinds that an admin has to
 // decide about and had not before; left are the files that are not taken.
-func (s *shared) lookAtBrought(ctx context.Context, p place.Project, fresh bool) (asked, left []string, err error) {
+func (d *dependencies) lookAtBrought(ctx context.Context, p place.Project, fresh bool) (asked, left []string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, bringsLimit, fmt.Errorf("look at the repository: no end in %s", bringsLimit))
 	defer cancel()
 	var errs []error
 	for _, kind := range p.Trust {
-		files, not, err := s.brings(ctx, p, kind, fresh)
+		files, not, err := d.brings(ctx, p, kind, fresh)
 		isNew := false
 		if err == nil {
 			sum := trust.Sum(files)
-			isNew, err = s.trusts.SeeTrust(ctx, store.Trust{Project: p.Name, Kind: kind, SHA256: sum[:], Files: files}, fresh)
+			isNew, err = d.trusts.SeeTrust(ctx, store.Trust{Project: p.Name, Kind: kind, SHA256: sum[:], Files: files}, fresh)
 			_, unusable := trust.Read(kind, files)
 			left = append(append(left, not...), unusable...)
 		}
@@ -89,12 +89,12 @@ func (s *shared) lookAtBrought(ctx context.Context, p place.Project, fresh bool)
 }
 
 // trustedIn are the agents of a project that are trusted, and its entries of other kinds.
-func (s *shared) trustedIn(ctx context.Context, project string, kinds ...string) (agents, others []trust.Entry, err error) {
-	p := s.projects[project]
-	if s.trusts == nil || len(p.Trust) == 0 {
+func (d *dependencies) trustedIn(ctx context.Context, project string, kinds ...string) (agents, others []trust.Entry, err error) {
+	p := d.projects[project]
+	if d.trusts == nil || len(p.Trust) == 0 {
 		return nil, nil, nil
 	}
-	all, err := s.trusts.Trusted(ctx, project)
+	all, err := d.trusts.Trusted(ctx, project)
 	for _, t := range all {
 		if t.Status != store.TrustGiven || !slices.Contains(p.Trust, t.Kind) || !slices.Contains(kinds, t.Kind) {
 			continue

@@ -70,20 +70,20 @@ func (w *worker) nextTurn(ctx context.Context) error {
 	if w.tooEarly(next) {
 		return nil
 	}
-	model, admission, err := w.admit(ctx, next)
+	model, admission, err := w.accounts.Admit(ctx, w.heldLease(), w.thread, next)
 	switch {
 	case err != nil:
 		return err
-	case admission == waits:
+	case admission == spend.Waits:
 		w.asleep = true
 		return nil
-	case admission == dropped:
+	case admission == spend.Dropped:
 		return w.nextTurn(ctx) // whoever comes next may have a budget
 	}
 	if err := w.ensureSession(ctx); err != nil {
 		return w.startFailed(ctx, next, err)
 	}
-	if err := w.steer(ctx, model); mayPass(err) {
+	if err := w.session.steer(ctx, model); mayPass(err) {
 		w.stopSession(ctx, true)
 		return w.startFailed(ctx, next, &startError{sentence: sentence(err), err: err})
 	} else if wrong, ok := errors.AsType[*steerError](err); ok {
@@ -139,7 +139,7 @@ func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text
 	w.front.MarkPrompt(prompt, PromptRunning)
 	w.front.ShowQueue(w.threadID, nil)
 	if prompt.Waited {
-		w.showBudgetWait(prompt)
+		w.accounts.ShowWait(prompt)
 	}
 	if w.offer != 0 {
 		w.front.CloseOffer(w.offer)
@@ -186,17 +186,17 @@ func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 	case *claude.User:
 		for _, b := range m.Content {
 			if b.Type == "tool_result" {
-				w.ended(b.ToolUseID)
-				w.spent(b.ToolUseID)
+				w.result(b.ToolUseID)
+				w.turn.spends(b.ToolUseID)
 			}
 		}
-		w.session.journal.add(w.results(m)...)
+		w.session.journal.add(w.session.results(m, w.turn)...)
 	case *claude.System:
 		if m.Init != nil { // its servers have been tried
-			w.lookAtServers(ctx)
+			w.session.lookAtServers(ctx)
 		}
 	case *claude.ConversationReset:
-		w.onReset()
+		w.session.onReset()
 	case *claude.Result:
 		return w.onResult(ctx, m)
 	case *claude.Silence:
@@ -208,37 +208,35 @@ func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 
 // onReset notes a /clear: the running total starts from zero, and the new session's
 // id comes with a later message.
-func (w *worker) onReset() {
-	w.session.totals.Reset()
-	w.session.reset = true
+func (s *session) onReset() {
+	s.totals.Reset()
+	s.reset = true
 }
 
 // followReset begins the epoch that follows a /clear, in the session that the
 // process has gone over to, so that the next process resumes that one.
-func (w *worker) followReset(ctx context.Context) error {
-	s := w.session
+func (s *session) followReset(ctx context.Context) error {
 	if !s.reset {
 		return nil
 	}
 	s.reset = false
 	if id := s.proc.SessionID(); id != s.id {
-		if err := w.store.NewSession(ctx, w.heldLease(), id, s.id); err != nil {
+		if err := s.store.NewSession(ctx, s.heldLease(), id, s.id); err != nil {
 			return err
 		}
-		if err := w.store.MarkStarted(ctx, id); err != nil {
+		if err := s.store.MarkStarted(ctx, id); err != nil {
 			return err
 		}
-		s.id, w.thread.SessionID, s.recalls = id, id, ""
+		s.id, s.thread.SessionID, s.recalls = id, id, ""
 		s.mirror.MoveTo(id)
 	}
-	w.say(ctx, "A new session begins here: it does not know what was said above. “sessions” lists the old one.")
-	return w.newEpoch(ctx, 0)
+	s.say(ctx, "A new session begins here: it does not know what was said above. “sessions” lists the old one.")
+	return s.newEpoch(ctx, 0)
 }
 
 // newEpoch begins an epoch in which the CLI's total starts at so many micro-USD.
-func (w *worker) newEpoch(ctx context.Context, from int64) (err error) {
-	s := w.session
-	s.epoch, err = w.store.BeginEpoch(ctx, w.heldLease(), s.id, w.cliVersion, from)
+func (s *session) newEpoch(ctx context.Context, from int64) (err error) {
+	s.epoch, err = s.store.BeginEpoch(ctx, s.heldLease(), s.id, s.cliVersion, from)
 	s.meter.MoveTo(s.id, s.epoch)
 	return err
 }
@@ -248,7 +246,7 @@ func (w *worker) onResult(ctx context.Context, r *claude.Result) error {
 	if r.IsError {
 		w.session.meter.Settle(ctx, cutTime) // it may have left calls just now
 	}
-	told, err := w.cliTotals(ctx, r.Running)
+	told, err := w.session.cliTotals(ctx, r.Running)
 	if err != nil {
 		return err
 	}
@@ -262,8 +260,8 @@ func (w *worker) onResult(ctx context.Context, r *claude.Result) error {
 		w.turn.overBudget = b
 		w.turn.content.Items = withoutLast(w.turn.content.Items, r.Text)
 	}
-	w.priceServers()
-	w.lookAtServers(ctx)
+	w.session.priceServers(w.turn)
+	w.session.lookAtServers(ctx)
 	state, problem := w.turn.outcome(r)
 	if denied := w.turn.meter.DeniedFor(); denied != "" && state == TurnFailed && r.APIErrorStatus == http.StatusPaymentRequired {
 		problem = denied
@@ -274,9 +272,8 @@ func (w *worker) onResult(ctx context.Context, r *claude.Result) error {
 	return w.endTurn(ctx, state, problem, r.NumTurns, told...)
 }
 
-// spent notes what a subagent has cost whose call has ended.
-func (w *worker) spent(toolUseID string) {
-	t := w.turn
+// spends notes what a subagent has cost whose call has ended.
+func (t *turn) spends(toolUseID string) {
 	if t == nil {
 		return
 	}
@@ -299,23 +296,14 @@ func (w *worker) spent(toolUseID string) {
 	t.spent[toolUseID] = micro
 }
 
-// ended notes that a call has its result.
-func (w *worker) ended(toolUseID string) {
+// result notes that a call has its result.
+func (w *worker) result(toolUseID string) {
 	if w.turn != nil {
 		w.turn.desk.Ended(toolUseID)
 		return
 	}
 	w.session.proc.EndPush(toolUseID)
 	w.session.meter.EndSearch(toolUseID)
-}
-
-// reply drops the error of a write to a process that has ended: onExit follows
-// and tells of it.
-func (w *worker) reply(err error) error {
-	if err != nil {
-		w.log.Warn("answer the CLI", zap.Error(err))
-	}
-	return nil
 }
 
 func (w *worker) show() {
@@ -330,6 +318,6 @@ func (w *worker) view(t *turn) TurnView {
 		ID: t.row.ID, ThreadID: w.threadID, Thread: w.thread.Key(), Project: w.project.Name, Workspace: w.thread.Workspace,
 		RequestedBy: t.row.RequestedBy, State: TurnRunning, Content: t.content,
 		StartedAt: t.row.StartedAt, Waiting: len(t.desk.Open()), Cards: t.desk.Cards(), StoppedBy: t.stoppedBy,
-		Quiet: t.quiet(), Effort: w.effort(), Granted: t.desk.Granted(), Spent: maps.Clone(t.spent), Held: t.meter.HeldFor(), Steps: steps, Contained: contained,
+		Quiet: t.quiet(), Effort: w.session.effortNow(), Granted: t.desk.Granted(), Spent: maps.Clone(t.spent), Held: t.meter.HeldFor(), Steps: steps, Contained: contained,
 	}
 }

@@ -50,7 +50,7 @@ func (t *turn) outcome(r *claude.Result) (TurnState, string) {
 	case t.stopping():
 		return TurnInterrupted, t.whyStopped()
 	case t.overBudget != nil:
-		return TurnInterrupted, whyOverBudget(t)
+		return TurnInterrupted, t.overBudget.Sentence() + " So the work stopped here."
 	case r.Interrupted():
 		return TurnInterrupted, "The turn was interrupted."
 	case r.IsError:
@@ -137,7 +137,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 		status = store.ApprovalInterrupted
 	}
 	if w.session != nil {
-		w.recordWeb(w.session)
+		w.session.recordWeb(t)
 		w.session.proc.EndPush("")
 		w.session.journal.flush(ctx)
 	}
@@ -146,7 +146,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	view.State, view.Problem, view.EndedAt, view.AgentTurns, view.Waiting = state, problem, time.Now(), agentTurns, 0
 	view.Mark = t.mark(state)
 	if state == TurnDone {
-		view.Closing = w.closing(ctx, view)
+		view.Closing = w.closing(ctx, t, view)
 	}
 	if w.session != nil {
 		view.Left = leftRunning(w.session.proc.Left())
@@ -154,7 +154,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	view.Quiet, view.Cards = nil, t.desk.ClosedCards(status)
 	view.CostMicroUSD, view.Unfinished, view.Continue = cost, more, overBudget
 	view.Settling = more && !overBudget
-	view.Committed = w.committed(ctx)
+	view.Committed = w.session.madeCommits(ctx, t)
 	view.OpensPull = view.Committed && state == TurnDone && !view.Settling && w.opensPull(ctx)
 	f := store.FinishedTurn{
 		ID: t.row.ID, State: string(state), Problem: problem, AgentTurns: agentTurns, CLITotals: told, Approvals: status,
@@ -269,7 +269,7 @@ func (w *worker) onExit(ctx context.Context) error {
 	exit := s.proc.Exit()
 	w.log.Warn("the CLI has ended", zap.String("session", s.id), zap.NamedError("exit", exit), zap.String("stderr", exit.Stderr))
 	w.stopSession(ctx, true)
-	w.publish(ctx, s, w.thread, w.project, workspace.PublishTime)
+	s.publish(ctx, w.thread, w.project, workspace.PublishTime)
 	if w.turn == nil {
 		if exit.Reason == claude.ExitLimit {
 			w.say(ctx, exit.Sentence())
@@ -294,4 +294,9 @@ func (w *worker) onSilence(m *claude.Silence) {
 	w.log.Error("the CLI hangs", zap.Time("last event", m.LastEvent))
 	w.turn.hung = true
 	w.session.proc.Kill()
+}
+
+// noticeBudgets looks at the budgets after a turn, beside the worker.
+func (w *worker) noticeBudgets(ctx context.Context, t store.Thread, user string) {
+	w.running.Go(func() { w.accounts.Notice(context.WithoutCancel(ctx), t, user) })
 }

@@ -111,7 +111,7 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 	}
 	var told []store.CLITotal
 	if w.session != nil {
-		told = w.interruptInOrder(ctx, t)
+		told = w.session.interruptInOrder(ctx, t)
 	}
 	if t.stopping() {
 		err := w.finish(ctx, TurnInterrupted, t.whyStopped(), 0, told...)
@@ -143,11 +143,10 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 const interruptLimit = 5 * time.Second
 
 // interruptInOrder ends what the process does, and returns what it says that it has spent.
-func (w *worker) interruptInOrder(ctx context.Context, t *turn) []store.CLITotal {
-	s := w.session
+func (s *session) interruptInOrder(ctx context.Context, t *turn) []store.CLITotal {
 	ctx, cancel := context.WithTimeout(ctx, interruptLimit)
 	defer cancel()
-	s.request(ctx, w.log, "interrupt the turn", s.proc.Interrupt)
+	s.request(ctx, s.log, "interrupt the turn", s.proc.Interrupt)
 	for {
 		select {
 		case m, ok := <-s.messages:
@@ -157,17 +156,17 @@ func (w *worker) interruptInOrder(ctx context.Context, t *turn) []store.CLITotal
 			switch m := m.(type) {
 			case *claude.Result:
 				t.meter.Settle(ctx, cutTime)
-				told, err := w.cliTotals(ctx, m.Running)
+				told, err := s.cliTotals(ctx, m.Running)
 				if err != nil {
-					w.log.Error("read what an interrupted turn cost", zap.Error(err))
+					s.log.Error("read what an interrupted turn cost", zap.Error(err))
 				}
 				return told
 			case *claude.ConversationReset:
-				w.onReset()
+				s.onReset()
 			case *claude.HookCallback:
-				_ = w.reply(ask.RefuseHook(s.proc, m, ask.Stopped))
+				_ = s.reply(ask.RefuseHook(s.proc, m, ask.Stopped))
 			case *claude.CanUseTool:
-				_ = w.reply(s.proc.Deny(m.RequestID, ask.Stopped, true))
+				_ = s.reply(s.proc.Deny(m.RequestID, ask.Stopped, true))
 			}
 			t.content = t.content.Fold(m)
 		case <-ctx.Done():

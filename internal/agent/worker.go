@@ -4,106 +4,36 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
-	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
 )
 
-// worker runs one thread. Everything below the mailbox belongs to the goroutine
-// in run; lease is shared with the supervisor's renewals.
+// worker runs one thread. What follows the mailbox belongs to the goroutine in run.
 type worker struct {
-	*shared
-	threadID int64
-	life     store.Registration // under which it takes the lease
-	eager    bool               // whether it does so though the thread suits another replica better
-	bot      context.Context    //nolint:containedctx // ends when the bot stops
-	box      *mailbox
-	log      *zap.Logger
-
-	mu    sync.Mutex
-	lease store.Lease   // Epoch 0: none is held
-	lost  int64         // the epoch of the last one that was lost
-	live  place.Process // the session's, for whoever may not wait; nil while there is none
+	*leased
+	*counters
+	life  store.Registration // under which it takes the lease
+	eager bool               // whether it does so though the thread suits another replica better
+	ended *spend.Ended       // what the calls of processes that have gone still cost
 
 	elsewhere bool // another replica holds the thread
 	asleep    bool // its next prompt waits for a budget, or to be started again, or its turn for people
 	tries     int  // starts for its next prompt that were not answered
 	// stopBy is who has stopped the thread, until that is carried out: the database may be
 	// away.
-	stopBy   string
-	offer    int64 // the last turn, while it offers to go on; else 0
-	diskTold bool  // people know that its disk is full
-	thread   store.Thread
-	project  place.Project
+	stopBy string
+	offer  int64 // the last turn, while it offers to go on; else 0
 
 	session *session // nil while cold
 	turn    *turn    // nil between turns
-	// past are the meters of processes that have gone, as long as calls of theirs are read
-	// to their end. booked has a token when one may be done.
-	past   []*spend.Meter
-	booked chan struct{}
-	// readingOn says that there is nothing else to do.
-	readingOn atomic.Bool
 }
 
-func newWorker(s *shared, threadID int64) *worker {
-	return &worker{shared: s, threadID: threadID, box: newMailbox(), booked: make(chan struct{}, 1), log: s.log.With(zap.Int64("thread", threadID))}
-}
-
-// leaseOf is the lease under which the thread was taken.
-func leaseOf(t store.Thread) store.Lease {
-	return store.Lease{ThreadID: t.ID, Owner: t.LeaseOwner, Epoch: t.LeaseEpoch}
-}
-
-func (w *worker) heldLease() store.Lease {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.lease
-}
-
-func (w *worker) setLease(l store.Lease) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.lease = l
-}
-
-// holds reports whether the lease is this worker's, for whatever runs beside its loop:
-// that the lease is lost is known here before the loop reads of it.
-func (w *worker) holds(l store.Lease) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.lease == l && w.lost != l.Epoch
-}
-
-// lose notes that the lease is lost, and tells the loop. Any goroutine may call it.
-func (w *worker) lose(l store.Lease) {
-	w.mu.Lock()
-	w.lost = max(w.lost, l.Epoch)
-	w.mu.Unlock()
-	w.box.put(message{kind: messageLeaseLost, epoch: l.Epoch})
-}
-
-// kill ends the process at once, since this replica may not run it any more. Any goroutine
-// may call it.
-func (w *worker) kill() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.lost = w.lease.Epoch
-	if w.live != nil {
-		w.live.Kill()
-	}
-}
-
-func (w *worker) setLive(p place.Process) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.live = p
+func newWorker(s *Supervisor, threadID int64) *worker {
+	return &worker{leased: &leased{dependencies: s.dependencies, bounds: s.bounds, threadID: threadID, box: newMailbox(), log: s.log.With(zap.Int64("thread", threadID))}, counters: s.counters}
 }
 
 // MakeRoom implements [place.Holder].
@@ -280,7 +210,7 @@ func (w *worker) read(ctx context.Context, l message) error {
 	case messageHeld:
 		w.show()
 	case messageServers:
-		w.lookAtServers(ctx)
+		w.session.lookAtServers(ctx)
 	case messageLeaseLost:
 		if l.epoch == w.heldLease().Epoch {
 			return store.ErrFenced

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/place"
-	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
 )
 
@@ -39,26 +37,17 @@ func (w *worker) windUp(ctx context.Context, err error) (again bool) {
 	}
 	w.stopSession(end, fenced)
 	if shutdown {
-		w.cutCalls() // the last of them
-		for _, m := range w.past {
-			m.Settle(end, cutTime) // before another may have the lease
-		}
+		w.cutCalls()                 // the last of them
+		w.ended.Settle(end, cutTime) // before another may have the lease
 	}
 	if fenced {
-		w.setAdrift()
+		w.ended.SetAdrift()
 		if !held || ctx.Err() != nil {
 			return false
 		}
 		// It may be ours all the same: then nobody would have it.
 	}
-	if !fenced && !shutdown && w.readsOn() {
-		w.readingOn.Store(true)
-		defer w.readingOn.Store(false)
-		select {
-		case <-w.booked:
-		case <-w.box.signal: // its messages are for work
-		case <-ctx.Done():
-		}
+	if !fenced && !shutdown && w.ended.Wait(ctx, w.box.signal) { // its messages are for work
 		return true
 	}
 	// What could not be done is tried again by polling, not at once.
@@ -68,47 +57,19 @@ func (w *worker) windUp(ctx context.Context, err error) (again bool) {
 	return false
 }
 
-// readsOn reports whether calls of processes that have gone are read to their end.
-func (w *worker) readsOn() bool {
-	w.past = slices.DeleteFunc(w.past, func(m *spend.Meter) bool {
-		select {
-		case <-m.Done():
-			return true
-		default:
-			return false
-		}
-	})
-	return len(w.past) > 0
-}
-
 // readsOn reports whether all that a thread does here is to read calls of a process that
 // has gone to their end.
 func (s *Supervisor) readsOn(threadID int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w, ok := s.workers[threadID]
-	return ok && w.readingOn.Load()
-}
-
-// setAdrift has the calls that are read to their end go on without the lease, until the
-// bot stops: whoever has it now books them as lost, and they are corrected.
-func (w *worker) setAdrift() {
-	for _, m := range w.past {
-		stop := context.AfterFunc(w.bot, m.Cut)
-		w.running.Go(func() {
-			<-m.Done()
-			stop()
-		})
-	}
-	w.past = nil
+	return ok && w.ended.Waits()
 }
 
 // cutCalls has the thread's calls end with their callers: those of its process, and those
 // that are read to their end for processes that have gone.
 func (w *worker) cutCalls() {
-	for _, m := range w.past {
-		m.Cut()
-	}
+	w.ended.Cut()
 	if w.session != nil {
 		w.session.meter.Cut()
 	}
@@ -143,30 +104,11 @@ func (w *worker) drop(ctx context.Context, d store.Drop) error {
 	w.front.Tell(rows...)
 	for _, p := range dropped {
 		if p.Waited {
-			w.showBudgetWait(p)
+			w.accounts.ShowWait(p)
 		}
 	}
 	w.front.ShowQueue(w.threadID, nil)
 	return nil
-}
-
-// say says a sentence in the thread, for good if the database takes it.
-func (w *worker) say(ctx context.Context, sentence string) {
-	w.sayIn(ctx, w.thread.Key(), sentence)
-}
-
-// sayIn is say for other goroutines than the worker's.
-func (w *worker) sayIn(ctx context.Context, thread store.ThreadKey, sentence string) {
-	row, err := w.store.Say(ctx, w.heldLease(), sentence)
-	if errors.Is(err, store.ErrFenced) {
-		return // another replica speaks now
-	}
-	if err != nil {
-		w.log.Warn("write down what is to be said", zap.Error(err))
-		w.front.Say(thread, sentence)
-		return
-	}
-	w.front.Tell(row)
 }
 
 // dropStopped drops what waits, since somebody stopped the thread, and cuts its calls.

@@ -27,7 +27,7 @@ func (d *Desk) Decided(ctx context.Context, id string, decided *store.Approval) 
 	switch {
 	case decided != nil && decided.Delivered:
 		a = *decided
-	case about != nil && !about.Waits():
+	case about != nil && about.question == nil:
 		// Whoever asked has left. It counts as delivered when somebody waits for it again,
 		// in a process that goes on with this turn.
 		if a, err = d.Store.ApprovalByID(ctx, id); err == nil && a.Status != store.ApprovalAllowed && a.Status != store.ApprovalDenied {

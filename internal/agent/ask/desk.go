@@ -56,7 +56,7 @@ type Worker interface {
 type Process interface {
 	AnswerPreToolUse(requestID string, d claude.HookDecision, reason string) error
 	AnswerHook(requestID string, a claude.HookAnswer) error
-	Allow(requestID string, input json.RawMessage, updates ...claude.PermissionUpdate) error
+	Allow(requestID string, input json.RawMessage) error
 	Deny(requestID, message string, interrupt bool) error
 	AllowPush(toolUseID string, p gitway.Pass)
 	EndPush(toolUseID string)
@@ -162,7 +162,7 @@ func (d *Desk) Rests() (rests, agent bool) {
 		switch about := d.hosts.Of(id); {
 		case about == nil:
 			calls++
-		case about.Waits():
+		case about.question != nil:
 			hosts++
 		}
 		agent = agent || d.ofAgents[a.RequestID]

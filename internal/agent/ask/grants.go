@@ -13,6 +13,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/gateway/egress"
 	"deckhand/internal/store"
 )
 
@@ -120,7 +121,7 @@ func (d *Desk) onChecked(ctx context.Context, c *check, entitled map[string]bool
 		case !held:
 			continue
 		case c.host != nil:
-			d.hosts.AllowOnce(c.host)
+			c.host.tell(egress.Answer{Allow: true, During: d.Span}) // the next connections are decided about again
 			return nil
 		}
 		d.granted[c.toolUseID] = Grant{By: g.CreatedBy, At: g.CreatedAt}
@@ -133,7 +134,7 @@ func (d *Desk) onChecked(ctx context.Context, c *check, entitled map[string]bool
 // useGrant commits that a grant allows a call. held is false when it was revoked, or has
 // expired, in this moment. Connections to a host under one grant have one row in a turn.
 func (d *Desk) useGrant(ctx context.Context, c *check, g store.LiveGrant) (held bool, err error) {
-	if c.host != nil && c.host.HasGrant(g.ID) {
+	if c.host != nil && c.host.grants[g.ID] {
 		live, err := d.liveGrants(ctx, c)
 		return slices.ContainsFunc(live, func(l store.LiveGrant) bool { return l.ID == g.ID }), err
 	}
@@ -144,7 +145,7 @@ func (d *Desk) useGrant(ctx context.Context, c *check, g store.LiveGrant) (held 
 		return false, nil
 	}
 	if err == nil && c.host != nil {
-		c.host.UseGrant(g.ID)
+		c.host.grants[g.ID] = true
 	}
 	return err == nil, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -83,18 +82,6 @@ func (h *Hosts) MayAsk(host *Host) bool {
 	return true
 }
 
-// Asked notes the approval by which people are asked about a host.
-func (h *Host) Asked(approvalID string) { h.approval = approvalID }
-
-// Waits reports whether a connection waits for the host.
-func (h *Host) Waits() bool { return h.question != nil }
-
-// HasGrant reports whether a row says already that a grant allowed the host in this turn.
-func (h *Host) HasGrant(id int64) bool { return h.grants[id] }
-
-// UseGrant notes that a row says so.
-func (h *Host) UseGrant(id int64) { h.grants[id] = true }
-
 // Of is the host that an approval is about, or nil.
 func (h *Hosts) Of(approvalID string) *Host {
 	for _, host := range h.known {
@@ -117,18 +104,6 @@ func (h *Hosts) Decide(host *Host, a store.Approval) {
 		h.settle(host, Refusal("%s", Denial(a)))
 	}
 }
-
-// Expire refuses a host about which nobody has decided, which the policy takes as a no.
-func (h *Hosts) Expire(host *Host, a store.Approval, waited time.Duration) {
-	h.settle(host, Refusal("Nobody decided about %s within %s, and this team's policy takes that as a no. Do not try to get around it; go on without it, or say why it is needed.", HostOf(a), waited))
-}
-
-// RefuseHost refuses one for the rest of the turn.
-func (h *Hosts) RefuseHost(host *Host, why string) { h.settle(host, Refusal("%s", why)) }
-
-// AllowOnce lets the connections through that wait for a host; the next ones are decided
-// about again.
-func (h *Hosts) AllowOnce(host *Host) { host.tell(egress.Answer{Allow: true, During: h.turn}) }
 
 // settle keeps what was decided about a host for the turn, and tells who waits.
 func (h *Hosts) settle(host *Host, a egress.Answer) {

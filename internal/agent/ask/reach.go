@@ -2,7 +2,6 @@ package ask
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"deckhand/internal/agent/policy"
@@ -63,9 +62,9 @@ func (d *Desk) askAboutHost(ctx context.Context, c *check) error {
 func (d *Desk) answerHost(host *Host, a, requested store.Approval) {
 	switch {
 	case d.Worker.Stopping():
-		d.hosts.RefuseHost(host, Stopped)
+		d.hosts.settle(host, Refusal(Stopped))
 	case !d.matches(a, requested):
-		d.hosts.RefuseHost(host, "The approval does not match this request. Ask again.")
+		d.hosts.settle(host, Refusal("The approval does not match this request. Ask again."))
 	default:
 		d.hosts.Decide(host, a)
 	}
@@ -75,11 +74,11 @@ func (d *Desk) answerHost(host *Host, a, requested store.Approval) {
 func (d *Desk) hostUndecided(ctx context.Context, host *Host, a store.Approval, waited time.Duration) {
 	if a.Terms.OnTimeout == store.TimeoutDeny {
 		SayExpired(ctx, d.Worker.Say, a)
-		d.hosts.Expire(host, a, waited)
+		d.hosts.settle(host, Refusal("Nobody decided about %s within %s, and this team's policy takes that as a no. Do not try to get around it; go on without it, or say why it is needed.", HostOf(a), waited))
 		d.Worker.Show()
 		return
 	}
-	d.hosts.RefuseHost(host, fmt.Sprintf("Nobody decided within %s. The turn is paused.", waited))
+	d.hosts.settle(host, Refusal("Nobody decided within %s. The turn is paused.", waited))
 	d.Worker.Expire(ctx, false)
 }
 

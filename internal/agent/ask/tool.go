@@ -118,7 +118,7 @@ func (d *Desk) ask(ctx context.Context, a store.Approval, call policy.Call, abou
 	d.asked[a.ID] = a
 	d.Waiting.Store(a.ID, nil)
 	if about != nil {
-		about.Asked(a.ID)
+		about.approval = a.ID
 	}
 	if a.Status != store.ApprovalPending {
 		return d.Decided(ctx, a.ID, nil) // decided while the process was gone

@@ -21,7 +21,15 @@ type Store interface {
 	RecentOutput(ctx context.Context, teamID, project, model string) (longest int64, calls int, err error)
 	TimeZone() *time.Location
 	BudgetStates(ctx context.Context, windows []store.BudgetWindow) ([]store.BudgetState, error)
+	WaitForBudget(ctx context.Context, l store.Lease, inboxID int64, n store.BudgetNotice, seen int) error
+	DropPrompt(ctx context.Context, l store.Lease, inboxID int64, d store.Drop) ([]store.OutboxRow, error)
 	NoticeBudget(ctx context.Context, n store.BudgetNotice) (noted store.BudgetNotice, fresh bool, err error)
+}
+
+// Front is where people see budgets and what waits for them. Its methods return at once.
+type Front interface {
+	Show(kind store.PostKind, id string)
+	Tell(...store.OutboxRow)
 }
 
 // Config is what [New] needs. Store is required.
@@ -29,10 +37,8 @@ type Config struct {
 	Store   Store
 	Budgets []Budget
 	Prices  price.Contract // for all projects
-	// Show tells people of a budget: noticeID is that of a [store.BudgetNotice]. It must
-	// return at once.
-	Show func(noticeID string)
-	Log  *zap.Logger
+	Front   Front
+	Log     *zap.Logger
 }
 
 // Accounts are what the sessions of a replica spend, and the budgets that bound it. Its
@@ -41,7 +47,7 @@ type Accounts struct {
 	store   Store
 	budgets []Budget
 	prices  price.Contract
-	show    func(noticeID string)
+	front   Front
 	log     *zap.Logger
 	outputs outputs
 	// unpriced are the models of which the log says that they have no contract price, and
@@ -58,7 +64,7 @@ func New(c Config) *Accounts {
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}
-	return &Accounts{store: c.Store, budgets: c.Budgets, prices: c.Prices, show: c.Show, log: c.Log}
+	return &Accounts{store: c.Store, budgets: c.Budgets, prices: c.Prices, front: c.Front, log: c.Log}
 }
 
 // HasBudgets reports whether spend is bounded at all.

@@ -156,7 +156,7 @@ func (a *Accounts) Tell(ctx context.Context, t store.Thread, all []Status) ([]st
 			reached = append(reached, n)
 		}
 		if fresh {
-			a.show(n.ID)
+			a.front.Show(store.BudgetPost, n.ID)
 		}
 	}
 	return reached, nil
