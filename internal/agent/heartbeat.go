@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,9 @@ import (
 const (
 	// heartbeats is how many there are in the time of a lease, so that some may be lost.
 	heartbeats = 15
+	// quietHeartbeats is how many there are of a replica that runs no thread: it has no
+	// sessions to lose. It looks after the others as often as ever.
+	quietHeartbeats = 3
 	// heartbeatPatience is the share of a lease's time that one may take.
 	heartbeatPatience = 3
 	// handOnAfter is for how long a replica must have had room until a thread that waits
@@ -153,9 +157,14 @@ func (s *Supervisor) outlast(ctx context.Context, l *registration, until time.Du
 func (s *Supervisor) heartbeat(ctx context.Context, l *registration) {
 	tick := time.NewTicker(s.limits.LeaseTTL / heartbeats)
 	defer tick.Stop()
+	last := time.Duration(0)
 	for failing := false; ; {
 		select {
 		case <-tick.C:
+			if !failing && s.quiet() && s.place.Uptime()-last < s.limits.LeaseTTL/quietHeartbeats-s.limits.LeaseTTL/heartbeats/2 {
+				s.lookAround(ctx)
+				continue
+			}
 		case <-s.heartbeatNow:
 		case <-ctx.Done():
 			return
@@ -187,15 +196,44 @@ func (s *Supervisor) heartbeat(ctx context.Context, l *registration) {
 		case <-l.until:
 		default:
 		}
+		last = asked
 		until := asked + s.limits.LeaseTTL*4/5
 		s.sure.Store(int64(until))
 		l.until <- until
 		s.place.LiveFor(until - s.place.Uptime())
 		s.compare(before, held)
-		s.watch(peers)
-		s.front.SetShare(share(load, peers))
-		s.handOn()
+		s.see(load, peers)
 	}
+}
+
+// quiet reports whether this replica runs no thread.
+func (s *Supervisor) quiet() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.workers) == 0
+}
+
+// lookAround looks after the other replicas between two heartbeats, if there are some. What it
+// cannot see the next one does.
+func (s *Supervisor) lookAround(ctx context.Context) {
+	s.mu.Lock()
+	alone := len(s.peers) == 0
+	s.mu.Unlock()
+	if alone {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.limits.LeaseTTL/heartbeatPatience)
+	defer cancel()
+	if all, err := s.store.Living(ctx); err == nil {
+		s.see(store.Load{}, slices.DeleteFunc(all, func(p store.Peer) bool { return p.Replica == s.replica }))
+	}
+}
+
+// see acts on how the other replicas are.
+func (s *Supervisor) see(load store.Load, peers []store.Peer) {
+	s.watch(peers)
+	s.front.SetShare(share(load, peers))
+	s.handOn()
 }
 
 // share is this replica's part of what the chat allows all of them. A quarter of what is
@@ -323,7 +361,7 @@ func (s *Supervisor) roomyPeer() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, v := range s.peers {
-		if v.Free() > 0 && now-v.roomy >= handOnAfter && now-v.since <= v.Lease/heartbeatPatience {
+		if v.Free() > 0 && now-v.roomy >= handOnAfter && now-v.since <= v.Lease/2 {
 			return id
 		}
 	}

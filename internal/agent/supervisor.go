@@ -347,7 +347,9 @@ func (s *Supervisor) startWanted(bot context.Context) {
 			w.life, w.ended, w.stopBy = life.Registration, spend.NewEnded(bot, &s.running), s.stops[id]
 			delete(s.stops, id)
 			w.eager = w.stopBy != "" || slices.ContainsFunc(letters, func(l message) bool { return l.eager || l.kind == messageStop })
-			s.workers[id] = w
+			if s.workers[id] = w; len(s.workers) == 1 {
+				s.heartbeatSoon() // the last one was long ago
+			}
 		}
 		for _, l := range letters {
 			w.box.put(l)
@@ -479,6 +481,7 @@ func (s *Supervisor) notice(n store.Notice) {
 	case store.NoticeServers:
 		s.send(n.ThreadID, message{kind: messageServers})
 	case store.NoticeFreed:
+		s.heartbeatSoon() // there may be another replica
 		s.findWorkSoon(0)
 	case store.NoticeShown:
 		s.front.Changed(n.By)

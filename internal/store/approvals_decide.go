@@ -89,9 +89,8 @@ func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 		if err != nil {
 			return err
 		}
-		if err := s.addCardRow(ctx, tx, &out); err != nil {
-			return err
-		}
+		var b pgx.Batch
+		s.queueCardRow(&b, &out)
 		entries := append(editedEntries(d, out), decidedEntry(out))
 		for _, g := range d.Grants {
 			granted, err := grantOf(ctx, tx, out, g)
@@ -100,18 +99,12 @@ func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 			}
 			entries = append(entries, granted)
 		}
-		if err := wakeTurn(ctx, tx, out); err != nil {
-			return err
-		}
-		if err := planAccepted(ctx, tx, out); err != nil {
-			return err
-		}
+		wakeTurn(&b, out)
+		planAccepted(&b, out)
 		if !out.Delivered {
-			if err := notify(ctx, tx, Notice{Kind: NoticeApproval, ThreadID: out.ThreadID, ID: out.ID}); err != nil {
-				return err
-			}
+			b.Queue(sendNotice, channel, Notice{Kind: NoticeApproval, ThreadID: out.ThreadID, ID: out.ID}.body())
 		}
-		return audit(ctx, tx, entries...)
+		return auditAfter(ctx, tx, &b, entries...)
 	})
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrVoted) || errors.Is(err, ErrChanged) {
 		ended := err
@@ -270,14 +263,11 @@ func (s *Store) endApproval(ctx context.Context, update string, args ...any) (a 
 		if err != nil {
 			return err
 		}
-		if err := wakeTurn(ctx, tx, a); err != nil {
-			return err
-		}
 		ok = true
-		if err := s.addCardRow(ctx, tx, &a); err != nil {
-			return err
-		}
-		return audit(ctx, tx, endedEntry(a))
+		var b pgx.Batch
+		s.queueCardRow(&b, &a)
+		wakeTurn(&b, a)
+		return auditAfter(ctx, tx, &b, endedEntry(a))
 	})
 	return a, ok, err
 }

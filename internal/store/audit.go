@@ -56,6 +56,11 @@ type AuditEntry struct {
 
 // audit appends entries as the last statements of a transaction: it holds the chain's lock until the commit.
 func audit(ctx context.Context, tx pgx.Tx, entries ...AuditEntry) error {
+	return auditAfter(ctx, tx, &pgx.Batch{}, entries...)
+}
+
+// auditAfter is [audit] after the statements of a batch, all in one round trip.
+func auditAfter(ctx context.Context, tx pgx.Tx, b *pgx.Batch, entries ...AuditEntry) error {
 	for _, e := range entries {
 		details := []byte("{}")
 		if e.Details != nil {
@@ -64,15 +69,15 @@ func audit(ctx context.Context, tx pgx.Tx, entries ...AuditEntry) error {
 				return fmt.Errorf("audit %s: %w", e.Kind, err)
 			}
 		}
-		_, err := tx.Exec(ctx, `
+		b.Queue(`
 			INSERT INTO audit (kind, team_id, actor, thread_id, turn_id, approval_id, details)
 			VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			e.Kind, e.TeamID, e.Actor, e.ThreadID, e.TurnID, e.ApprovalID, string(details))
-		if err != nil {
-			return fmt.Errorf("audit %s: %w", e.Kind, err)
-		}
 	}
-	return nil
+	if b.Len() == 0 {
+		return nil
+	}
+	return wrap(tx.SendBatch(ctx, b).Close(), "audit")
 }
 
 // Audit appends entries that belong to no other change.

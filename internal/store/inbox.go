@@ -153,9 +153,6 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok boo
 				return err
 			}
 		}
-		if err := notify(ctx, tx, Notice{Kind: NoticePrompt, ThreadID: t.ID}); err != nil {
-			return err
-		}
 		for _, c := range p.Steers {
 			if _, err := s.steer(ctx, tx, t.ID, c, true); err != nil {
 				return err
@@ -165,7 +162,9 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t Thread, ok boo
 		if len(p.Files) > 0 {
 			details["files"] = p.Files
 		}
-		return audit(ctx, tx, AuditEntry{Kind: AuditPrompt, TeamID: t.TeamID, Actor: p.UserID, ThreadID: t.ID, Details: details})
+		var b pgx.Batch
+		b.Queue(sendNotice, channel, Notice{Kind: NoticePrompt, ThreadID: t.ID}.body())
+		return auditAfter(ctx, tx, &b, AuditEntry{Kind: AuditPrompt, TeamID: t.TeamID, Actor: p.UserID, ThreadID: t.ID, Details: details})
 	})
 	if err != nil {
 		return Thread{}, false, fmt.Errorf("accept prompt %d: %w", p.InboxID, err)

@@ -25,7 +25,7 @@ const (
 	NoticeApproval NoticeKind = "approval" // an approval has ended
 	NoticeVote     NoticeKind = "vote"     // one on a card, which is ID, has a vote or another input, and waits
 	NoticeStop     NoticeKind = "stop"     // somebody stops a thread's turn
-	NoticeFreed    NoticeKind = "freed"    // a replica's leases were handed back, all at once
+	NoticeFreed    NoticeKind = "freed"    // a replica's leases were handed back, all at once, or one has registered
 	NoticeServers  NoticeKind = "servers"  // a thread's MCP servers are to be looked at, and to be as people want them
 	NoticeShown    NoticeKind = "shown"    // what overviews show may have changed
 )
@@ -42,12 +42,18 @@ type execer interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-func notify(ctx context.Context, db execer, n Notice) error {
+const sendNotice = `SELECT pg_notify($1, $2)`
+
+func (n Notice) body() string {
 	body, err := json.Marshal(n)
-	if err != nil {
-		return err
+	if err != nil { // texts and numbers
+		panic(err)
 	}
-	_, err = db.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, string(body))
+	return string(body)
+}
+
+func notify(ctx context.Context, db execer, n Notice) error {
+	_, err := db.Exec(ctx, sendNotice, channel, n.body())
 	return err
 }
 

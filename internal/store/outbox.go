@@ -87,6 +87,15 @@ func (s *Store) addOutboxRows(ctx context.Context, tx pgx.Tx, threadID int64, ro
 	}
 	var out []OutboxRow
 	var b pgx.Batch
+	s.queueOutboxRows(&b, threadID, func(w OutboxRow) { out = append(out, w) }, rows...)
+	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+		return nil, fmt.Errorf("write into the outbox: %w", err)
+	}
+	return out, nil
+}
+
+// queueOutboxRows adds them to a batch, and has written called with each.
+func (s *Store) queueOutboxRows(b *pgx.Batch, threadID int64, written func(OutboxRow), rows ...newOutboxRow) {
 	for _, w := range rows {
 		hold := OutboxHold
 		if w.free {
@@ -102,23 +111,21 @@ func (s *Store) addOutboxRows(ctx context.Context, tx pgx.Tx, threadID int64, ro
 			threadID, w.kind, w.turn, w.card, w.inbox, w.notice, w.body, s.replica, s.process, hold,
 		).Query(func(rows pgx.Rows) error {
 			got, err := collectOne[OutboxRow](rows, nil)
-			out = append(out, got)
+			written(got)
 			return err
 		})
 	}
-	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-		return nil, fmt.Errorf("write into the outbox: %w", err)
-	}
-	return out, nil
 }
 
-// addCardRow queues an approval's card to be shown again.
+// queueCardRow adds to a batch that an approval's card is to be shown again.
+func (s *Store) queueCardRow(b *pgx.Batch, a *Approval) {
+	s.queueOutboxRows(b, a.ThreadID, func(w OutboxRow) { a.OutboxID = w.ID }, newOutboxRow{kind: OutboxCard, card: a.CardID})
+}
+
 func (s *Store) addCardRow(ctx context.Context, tx pgx.Tx, a *Approval) error {
-	rows, err := s.addOutboxRows(ctx, tx, a.ThreadID, newOutboxRow{kind: OutboxCard, card: a.CardID})
-	if err == nil {
-		a.OutboxID = rows[0].ID
-	}
-	return err
+	var b pgx.Batch
+	s.queueCardRow(&b, a)
+	return tx.SendBatch(ctx, &b).Close()
 }
 
 // closeCards queues a turn's cards to be shown once more after its end. This process holds them for some time.
@@ -156,10 +163,19 @@ func (s *Store) addOutboxRow(ctx context.Context, l Lease, n newOutboxRow) (w Ou
 	return w, nil
 }
 
+// unsent are the outbox rows of team $1 that nobody sends, for the process $3 of replica $2.
+const unsent = `team_id = $1 AND (held_until <= now() OR held_until > now() + interval '5 minutes' -- a clock that jumped
+	OR replica = $2 AND process <> $3)`
+
 // ClaimOutbox takes over a team's rows that nobody sends: their process did not renew its hold, was an earlier one
 // of this replica, or has put them back; the oldest first, limit at most. Ordered rows (see [OutboxKind.InOrder])
 // wait while another process still holds an earlier row of the same thread.
 func (s *Store) ClaimOutbox(ctx context.Context, teamID string, limit int) (rows []OutboxRow, err error) {
+	// Usually there are none, and a query is cheaper than a transaction.
+	var some bool
+	if err := s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM outbox WHERE `+unsent+`)`, teamID, s.replica, s.process).Scan(&some); err != nil || !some {
+		return nil, wrap(err, "look for outbox rows")
+	}
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		// One replica claims at a time, so that a thread's rows stay together.
 		var free bool
@@ -171,8 +187,7 @@ func (s *Store) ClaimOutbox(ctx context.Context, teamID string, limit int) (rows
 				UPDATE outbox SET replica = $2, process = $3, held_until = now() + $4, tries = tries + 1
 				WHERE id IN (
 					SELECT id FROM outbox w
-					WHERE team_id = $1 AND (held_until <= now() OR held_until > now() + interval '5 minutes' -- a clock that jumped
-						OR replica = $2 AND process <> $3)
+					WHERE `+unsent+`
 					  AND NOT (kind IN ('turn', 'left', 'given up', 'mark', 'said') AND EXISTS (
 						SELECT FROM outbox e
 						WHERE e.thread_id = w.thread_id AND e.id < w.id AND e.kind IN ('turn', 'left', 'given up', 'mark', 'said')

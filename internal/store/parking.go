@@ -51,12 +51,10 @@ func (s *Store) ParkTurn(ctx context.Context, l Lease, turnID int64, waitsFor []
 }
 
 // wakeTurn unparks the turn of an approval that has ended.
-func wakeTurn(ctx context.Context, tx pgx.Tx, a Approval) error {
-	tag, err := tx.Exec(ctx, `UPDATE turn_rests SET asleep = false WHERE turn_id = $1 AND asleep`, a.TurnID)
-	if err != nil || tag.RowsAffected() == 0 {
-		return err
-	}
-	return notify(ctx, tx, Notice{Kind: NoticePrompt, ThreadID: a.ThreadID})
+func wakeTurn(b *pgx.Batch, a Approval) {
+	b.Queue(`
+		WITH woken AS (UPDATE turn_rests SET asleep = false WHERE turn_id = $3 AND asleep RETURNING turn_id)
+		SELECT pg_notify($1, $2) FROM woken`, channel, Notice{Kind: NoticePrompt, ThreadID: a.ThreadID}.body(), a.TurnID)
 }
 
 // Unanswered lists the approvals of a parked turn whose answer its process did not get, whether pending, decided or

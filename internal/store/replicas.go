@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Replica is a bot that registers.
@@ -69,7 +70,10 @@ func (s *Store) Register(ctx context.Context, r Replica) (Registration, error) {
 		if err != nil {
 			return err
 		}
-		return handBack(ctx, tx, r.ID)
+		if err := handBack(ctx, tx, r.ID); err != nil {
+			return err
+		}
+		return notify(ctx, tx, Notice{Kind: NoticeFreed}) // the others see it at once
 	})
 	if err != nil {
 		return Registration{}, fmt.Errorf("register replica %s: %w", r.ID, err)
@@ -89,21 +93,24 @@ func handBack(ctx context.Context, tx pgx.Tx, replica string) error {
 // Heartbeat records that the replica is alive, and its load. It fails with [ErrFenced] once the replica was marked
 // dead. held are its leases, and peers the other live replicas. It has a connection of its own.
 func (s *Store) Heartbeat(ctx context.Context, l Registration, load Load) (held []Lease, peers []Peer, err error) {
-	err = inTx(ctx, s.heartbeats, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `UPDATE replicas SET beat = beat + 1, slots = $3, busy = $4, turns = $5 WHERE id = $1 AND life = $2 AND alive`, l.Replica, l.Number, load.Slots, load.Busy, load.Turns)
-		if err != nil {
+	var b pgx.Batch // one round trip, and one transaction
+	b.Queue(`UPDATE replicas SET beat = beat + 1, slots = $3, busy = $4, turns = $5 WHERE id = $1 AND life = $2 AND alive`, l.Replica, l.Number, load.Slots, load.Busy, load.Turns).
+		Exec(func(tag pgconn.CommandTag) error {
+			if tag.RowsAffected() == 0 {
+				return ErrFenced
+			}
+			return nil
+		})
+	b.Queue(`SELECT id AS thread_id, lease_owner AS owner, lease_epoch AS epoch FROM threads WHERE lease_owner = $1`, l.Replica).
+		Query(func(rows pgx.Rows) error {
+			held, err = collect[Lease](rows, nil)
 			return err
-		}
-		if tag.RowsAffected() == 0 {
-			return ErrFenced
-		}
-		if held, err = collect[Lease](tx.Query(ctx, `
-			SELECT id AS thread_id, lease_owner AS owner, lease_epoch AS epoch FROM threads WHERE lease_owner = $1`, l.Replica)); err != nil {
-			return err
-		}
-		peers, err = living(ctx, tx, l.Replica)
+		})
+	b.Queue(livingBut, l.Replica).Query(func(rows pgx.Rows) error {
+		peers, err = collect[Peer](rows, nil)
 		return err
 	})
+	err = s.heartbeats.SendBatch(ctx, &b).Close()
 	if err != nil {
 		return nil, nil, fmt.Errorf("record the heartbeat: %w", err)
 	}
@@ -112,7 +119,7 @@ func (s *Store) Heartbeat(ctx context.Context, l Registration, load Load) (held 
 
 // Living lists the replicas that are alive as far as the database knows.
 func (s *Store) Living(ctx context.Context) ([]Peer, error) {
-	peers, err := living(ctx, s.heartbeats, "")
+	peers, err := collect[Peer](s.heartbeats.Query(ctx, livingBut, ""))
 	return peers, wrap(err, "look for other replicas")
 }
 
@@ -120,11 +127,9 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-func living(ctx context.Context, db querier, but string) ([]Peer, error) {
-	return collect[Peer](db.Query(ctx, `
-		SELECT id AS replica, life AS number, beat AS heartbeats, lease_ms * interval '1 ms' AS lease, slots, busy, turns
-		FROM replicas WHERE alive AND id <> $1 ORDER BY id`, but))
-}
+const livingBut = `
+	SELECT id AS replica, life AS number, beat AS heartbeats, lease_ms * interval '1 ms' AS lease, slots, busy, turns
+	FROM replicas WHERE alive AND id <> $1 ORDER BY id`
 
 // MarkDead ends the registration of a replica whose heartbeat has not moved for its lease, and frees its leases and
 // outbox rows. dead is false when the heartbeat has moved meanwhile.

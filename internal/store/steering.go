@@ -123,12 +123,10 @@ func (s *Store) steer(ctx context.Context, tx pgx.Tx, threadID int64, c Steer, f
 
 // planAccepted ends plan mode in a thread whose plan somebody has just accepted: it was
 // wanted for that.
-func planAccepted(ctx context.Context, tx pgx.Tx, a Approval) error {
-	if a.Kind != ApprovalPlan || a.Status != ApprovalAllowed {
-		return nil
+func planAccepted(b *pgx.Batch, a Approval) {
+	if a.Kind == ApprovalPlan && a.Status == ApprovalAllowed {
+		b.Queue(`UPDATE threads SET mode = '' WHERE id = $1 AND mode = 'plan'`, a.ThreadID)
 	}
-	_, err := tx.Exec(ctx, `UPDATE threads SET mode = '' WHERE id = $1 AND mode = 'plan'`, a.ThreadID)
-	return err
 }
 
 // LastPrompt is what was last given to the thread's session as work, and is no command of

@@ -49,15 +49,14 @@ func (s *Store) BeginTurn(ctx context.Context, l Lease, sessionID string, epoch 
 		if err != nil {
 			return err
 		}
-		if _, err = tx.Exec(ctx, `UPDATE inbox SET state = 'running', turn_id = $2, marked = false WHERE id = $1`, p.InboxID, t.ID); err != nil {
-			return err
-		}
 		if p.Waited {
 			if _, err := s.addOutboxRows(ctx, tx, l.ThreadID, newOutboxRow{kind: OutboxWait, inbox: p.InboxID}); err != nil {
 				return err
 			}
 		}
-		return audit(ctx, tx, startedEntry(team, t, p.UUID))
+		var b pgx.Batch
+		b.Queue(`UPDATE inbox SET state = 'running', turn_id = $2, marked = false WHERE id = $1`, p.InboxID, t.ID)
+		return auditAfter(ctx, tx, &b, startedEntry(team, t, p.UUID))
 	})
 	if err != nil {
 		return Turn{}, Prompt{}, false, fmt.Errorf("begin a turn of thread %d: %w", l.ThreadID, err)

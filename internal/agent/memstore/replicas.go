@@ -60,6 +60,7 @@ func (b *Store) Register(ctx context.Context, r store.Replica) (store.Registrati
 	o.alive, o.kernel = true, r.Kernel
 	o.Peer = store.Peer{Registration: store.Registration{Replica: r.ID, Number: b.replicas.lives}, Heartbeats: o.Heartbeats, Lease: r.Lease, Load: store.Load{Slots: r.Slots}}
 	b.handBack(r.ID)
+	b.notify(store.Notice{Kind: store.NoticeFreed})
 	return o.Registration, nil
 }
 
