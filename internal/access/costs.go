@@ -125,7 +125,7 @@ func (h *holder) costs(s CostScope) CostAnswer {
 		return out
 	case named:
 		return refused("You may see the costs of projects and channels that you may use. "+youMayUse(projects)+" Your own are always yours to see: “costs for me”.", "costs of a place that the person may not use")
-	case len(projects) == len(h.rules.ProjectNames()) && len(channels) == len(h.rules.Places.Channels):
+	case len(projects) == len(h.rules.ProjectNames()) && len(channels) == len(h.rules.Places.All()):
 		return out
 	case s.Everyone:
 		return refused("The whole team's costs are for admins to see. "+youMayUse(projects), "the whole team's costs")
@@ -170,7 +170,7 @@ func (h *holder) projects() []string {
 
 // channels are those with a project that the person may use.
 func (h *holder) channels() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(h.rules.Places.Channels)), func(c string) bool { return !h.holds(See, "", c) })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(h.rules.Places.All())), func(c string) bool { return !h.holds(See, "", c) })
 }
 
 func youMayUse(projects []string) string {

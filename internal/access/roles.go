@@ -113,6 +113,9 @@ type Places struct {
 	Unsettled map[string]bool
 	// DirectMessages is the project of direct messages; empty for none.
 	DirectMessages string
+	// Bound are the projects of further channels, by id, which admins have set up in Slack; nil for none.
+	// Channels come before it.
+	Bound func() map[string]string `json:"-"`
 	// Mention are the channels, by id, in whose threads a reply is for the bot only if it
 	// mentions it.
 	Mention map[string]bool
@@ -123,7 +126,20 @@ func (p Places) Project(channel string) string {
 	if IsDirect(channel) {
 		return p.DirectMessages
 	}
-	return p.Channels[channel]
+	return p.All()[channel]
+}
+
+// All are the projects of all channels, by id, as [Places.Channels] has them.
+func (p Places) All() map[string]string {
+	if p.Bound == nil {
+		return p.Channels
+	}
+	all := maps.Clone(p.Bound())
+	if all == nil {
+		return p.Channels
+	}
+	maps.Copy(all, p.Channels)
+	return all
 }
 
 // Of are all projects that a channel's threads may work on.

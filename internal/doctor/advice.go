@@ -15,6 +15,7 @@ import (
 	"deckhand/internal/settings"
 	"deckhand/internal/slackui"
 	"deckhand/internal/spelling"
+	"deckhand/internal/store"
 )
 
 const (
@@ -147,6 +148,31 @@ func (d *Doctor) reference(ctx context.Context, r settings.Reference, groups fun
 		return "", nil
 	}
 	return d.Workspace.CheckUser(ctx, r.ID)
+}
+
+// bindings compares the channels that were set up in Slack with the configuration.
+func (d *Doctor) bindings(ctx context.Context) []Finding {
+	const name = "channels set up in Slack"
+	if d.Workspace == nil || d.FileErr != nil {
+		return []Finding{{name, Skipped, "this check needs Slack and the configuration"}}
+	}
+	s, err := store.Open(ctx, d.Environment.DatabaseURL, store.Options{})
+	if err != nil {
+		return []Finding{{name, Skipped, "this check needs the database"}}
+	}
+	defer s.Close()
+	all, err := s.Bindings(ctx, d.Workspace.TeamID())
+	if err != nil {
+		return []Finding{{name, Skipped, "the database does not have them yet: bot run brings its schema up"}}
+	}
+	out := []Finding{}
+	for _, line := range slackui.Unwritten(all, d.File.Access, func(id string) string { return id }) {
+		out = append(out, Finding{name, Warning, line})
+	}
+	if len(out) == 0 {
+		out = []Finding{{name, OK, fmt.Sprintf("%d, and none that deckhand.yaml does not have", len(all))}}
+	}
+	return out
 }
 
 // projects checks folders, repositories and the variables passed on.

@@ -96,6 +96,7 @@ func (d *Doctor) Advice(ctx context.Context) []Finding {
 		{"Slack's scopes", time.Second, d.scopes},
 		{"Slack's features", 30 * time.Second, d.features},
 		{"channels and people", time.Minute, d.references},
+		{"channels set up in Slack", 10 * time.Second, d.bindings},
 		{"projects", 30 * time.Second, d.projects},
 		{"sandboxes", 30 * time.Second, d.sandboxes},
 		{"policy", 5 * time.Second, d.policy},

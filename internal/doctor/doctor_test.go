@@ -20,6 +20,7 @@ import (
 	"deckhand/internal/agent/place"
 	"deckhand/internal/playground/slack"
 	"deckhand/internal/settings"
+	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
 )
 
@@ -116,7 +117,7 @@ func TestNothingIsWrongWithASoundSetup(t *testing.T) {
 			t.Errorf("%s %s: %s", f.Status, f.Check, f.Text)
 		}
 	}
-	if len(found) != 15 {
+	if len(found) != 16 {
 		t.Errorf("%d findings:\n%s", len(found), lines(found))
 	}
 	left, err := os.ReadDir(s.Environment.DataDir)
@@ -307,5 +308,37 @@ func TestEverythingIsLookedAtWhateverElseIsWrong(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
+	}
+}
+
+// TestChannelsThatWereSetUpInSlack: what deckhand.yaml does not have as it is, is told with what to do.
+func TestChannelsThatWereSetUpInSlack(t *testing.T) {
+	t.Parallel()
+	s, yaml := sound(t)
+	db, err := store.Open(t.Context(), s.Environment.DatabaseURL, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for channel, project := range map[string]string{
+		slack.ChannelGeneral: "web", slack.ChannelEngineering: "web", slack.ChannelRandom: "api", slack.ChannelCareful: "gone",
+	} {
+		if _, err := db.Bind(t.Context(), "T0PLAYGRND", store.Binding{ChannelID: channel, Project: project, BoundBy: slack.UserAda}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var told []string
+	for _, f := range examine(t, s, yaml) {
+		if f.Check == "channels set up in Slack" {
+			told = append(told, string(f.Status)+" "+f.Text)
+		}
+	}
+	want := []string{
+		"warning C0CAREFUL was set up in Slack for the project gone, which deckhand.yaml does not have any more, so nothing is done there; write “/deckhand setup” in it",
+		"warning C0ENG was set up in Slack for the project web, but deckhand.yaml says api, which counts; write “/deckhand setup project none” in it to forget the other",
+		"warning C0RANDOM was set up in Slack for the project api, which holds until deckhand.yaml has the channel; add channels: {C0RANDOM: api}",
+	}
+	if !slices.Equal(told, want) {
+		t.Errorf("told\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -86,7 +86,8 @@ type App struct {
 	cursor    cursor
 	homes     homes
 	lookRate  *rate.Limiter
-	features  func(context.Context) []Feature // of the workspace; nil: nobody asks
+	bound     *atomic.Pointer[map[string]string] // see setup.go
+	features  func(context.Context) []Feature    // of the workspace; nil: nobody asks
 	envelopes sync.WaitGroup
 	connected atomic.Bool
 }
@@ -106,7 +107,14 @@ func New(w *Workspace, c Config) *App {
 
 // newApp is an app whose tokens are known to be good.
 func newApp(c Config, client *slack.Client, self identity) *App {
-	a := &App{inbox: inboxKeeper{holder: c.Replica + "/" + rand.Text(), look: make(chan struct{}, 1)}, c: c, log: c.Log, commands: allCommands(), client: client, api: client, self: self}
+	bound := new(atomic.Pointer[map[string]string])
+	c.Access.Places.Bound = func() map[string]string {
+		if all := bound.Load(); all != nil {
+			return *all
+		}
+		return nil
+	}
+	a := &App{bound: bound, inbox: inboxKeeper{holder: c.Replica + "/" + rand.Text(), look: make(chan struct{}, 1)}, c: c, log: c.Log, commands: allCommands(), client: client, api: client, self: self}
 	a.cursor.wake, a.cursor.look, a.lookRate = make(chan struct{}, 1), make(chan struct{}, 1), newScanRate()
 	a.homes.wake, a.homes.news, a.readers = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, readAtOnce)
 	a.people = directory.New(client, c.Log.Named("directory"))

@@ -106,7 +106,7 @@ func noProject(channel string) string {
 	if access.IsDirect(channel) {
 		return "No project belongs to direct messages. An admin can name one in deckhand.yaml, under direct_messages."
 	}
-	return "No project belongs to this channel yet. An admin can add it to deckhand.yaml, under channels, as " + channel + "."
+	return "No project belongs to this channel yet. An admin can choose one by writing “/deckhand setup” here, or add the channel to deckhand.yaml, under channels, as " + channel + "."
 }
 
 // wrongAsk says what is wrong in a modal that asks for work, by block.
@@ -122,7 +122,7 @@ func (a *App) wrongAsk(in *incoming) map[string]string {
 	case channel == "" && places.DirectMessages == "":
 		return map[string]string{render.AskChannel: "No project belongs to direct messages here: choose a channel."}
 	case channel != "" && places.Project(channel) == "":
-		return map[string]string{render.AskChannel: "No project belongs to this channel: an admin can add it to deckhand.yaml."}
+		return map[string]string{render.AskChannel: "No project belongs to this channel: an admin can choose one by “/deckhand setup” there."}
 	}
 	return nil
 }

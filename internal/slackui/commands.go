@@ -148,6 +148,11 @@ func allCommands() commands {
 			help: render.HelpLine{Say: []string{"trust"}, Means: "see which commands, agents and skills the repository brings, and agree to them (for admins)"},
 		},
 		{
+			name: "setup", act: access.Administer, steers: true, form: form(`(?:project +([A-Za-z0-9][A-Za-z0-9._-]*))?`),
+			run:  (*App).onSetupCommand,
+			help: render.HelpLine{Say: []string{"setup", "setup project web", "setup project none"}, Means: "choose the project that this channel works on (for admins)"},
+		},
+		{
 			name: "connect", act: access.See, steers: true, form: form(`()`),
 			run:  (*App).onConnectCommand,
 			help: render.HelpLine{Say: []string{"connect"}, Means: "have pull requests opened by your own account at the forge"},

@@ -176,11 +176,12 @@ const newcomerMost = 3
 func (a *App) newcomer(ctx context.Context, who person) *render.HomeNewcomer {
 	places := a.c.Access.Places
 	out := &render.HomeNewcomer{Direct: places.DirectMessages != ""}
-	for _, c := range slices.Sorted(maps.Keys(places.Channels)) {
+	all := places.All()
+	for _, c := range slices.Sorted(maps.Keys(all)) {
 		if len(out.Channels) == newcomerMost {
 			break
 		}
-		if a.mayRead(ctx, who, store.ThreadPlace{ChannelID: c, Project: places.Channels[c]}) {
+		if a.mayRead(ctx, who, store.ThreadPlace{ChannelID: c, Project: all[c]}) {
 			out.Channels = append(out.Channels, c)
 		}
 	}
@@ -238,6 +239,9 @@ func (a *App) homeAdmin(ctx context.Context, pending []store.Approval, now time.
 		return nil, err
 	}
 	out.Deciders = load.ByPerson
+	if out.Unwritten, err = a.unwritten(ctx, func(id string) string { return "<#" + id + ">" }); err != nil {
+		return nil, err
+	}
 	out.Budgets, err = a.homeBudgets(ctx, now)
 	return out, err
 }

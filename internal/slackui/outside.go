@@ -61,6 +61,8 @@ type Store interface {
 	costs.Store
 	Connection(ctx context.Context, team, user, host string) (store.Connection, error)
 	PullByID(ctx context.Context, id int64) (store.Pull, error)
+	Bindings(ctx context.Context, team string) ([]store.Binding, error)
+	Bind(ctx context.Context, team string, b store.Binding) (was string, err error)
 	Audit(ctx context.Context, entries ...store.AuditEntry) error
 	Notify(ctx context.Context, n store.Notice) error
 }

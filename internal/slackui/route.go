@@ -307,6 +307,9 @@ func (a *App) handle(ctx context.Context, in *incoming) (outcome string, err err
 			err = fmt.Errorf("a fault of the bot: %v\n%s", fault, debug.Stack())
 		}
 	}()
+	if err := a.learnBindings(ctx, in.store.ChannelID); err != nil {
+		return "", err
+	}
 	switch {
 	case in.message != nil:
 		return a.onMessage(ctx, in)

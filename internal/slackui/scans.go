@@ -204,7 +204,7 @@ func (k *scanner) hold(ctx context.Context, pause time.Duration) error {
 func (k *scanner) channels(ctx context.Context, threads map[string][]string) ([]string, error) {
 	places := k.app.c.Access.Places
 	set := map[string]bool{}
-	for c := range places.Channels {
+	for c := range places.All() {
 		set[c] = true
 	}
 	for c := range threads {

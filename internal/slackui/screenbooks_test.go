@@ -79,3 +79,6 @@ func (b *screenStore) Concerns(ctx context.Context, k store.ThreadKey, _ string)
 func (b *screenStore) StalePlaces(context.Context, string) ([]store.Thread, error) {
 	return nil, nil // nobody waits for a slot here
 }
+
+// Bindings implements [Store]: no channel of a desk's is set up.
+func (s *screenStore) Bindings(context.Context, string) ([]store.Binding, error) { return nil, nil }

@@ -71,6 +71,9 @@ func connectError(variable, kind string, err error) error {
 // Name is the workspace's.
 func (w *Workspace) Name() string { return w.team }
 
+// TeamID is the workspace's id.
+func (w *Workspace) TeamID() string { return w.self.TeamID }
+
 // CheckChannel says why the bot could not work in a channel; empty if it can. An error
 // means that it cannot be told.
 func (w *Workspace) CheckChannel(ctx context.Context, id string) (problem string, err error) {

@@ -36,6 +36,7 @@ const (
 	AuditWeb           AuditKind = "web"            // what a session reached since the last such row: visits (host, up, down, connections, refused)
 	AuditSteered       AuditKind = "steered"        // a person chose how a thread's work is done: what (model, effort, mode, an MCP server), value, before
 	AuditForked        AuditKind = "forked"         // a person began a thread with the conversation and the files of another: from, session, parent
+	AuditBound         AuditKind = "bound"          // an admin chose in Slack which project a channel works on: channel, project (empty for none), before
 	AuditSetup         AuditKind = "setup"          // a project's setup has run in a thread's folder: run, status, signal, ms
 	AuditGit           AuditKind = "git"            // a fetch or a push: act, repository, bytes, wanted (objects), refs (ref, old, new, refused), refused, tool_use
 	AuditPull          AuditKind = "pull"           // a pull request: act (opened, pushed, merged, closed, red, review, woken), repository, number, url, head, and what belongs to the act

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,8 @@ import (
 type HomeAdmin struct {
 	// Health says in sentences how the bot is, the first in a word or two.
 	Health []string
+	// Unwritten say where channels that were set up in Slack differ from deckhand.yaml, mrkdwn.
+	Unwritten []string
 	// Budgets are those of the team, its projects and channels, in their present period.
 	Budgets []HomeBudget
 	// Pending is how many requests wait in the whole team, and Oldest since when.
@@ -40,6 +43,13 @@ const homeAdminMost = 8
 func (a *HomeAdmin) add(add func(slack.Block)) {
 	if len(a.Health) > 0 {
 		add(section("", joinNonEmpty("\n", "*Health*: "+mrkdwn.EscapeWithin(a.Health[0], 200), bullets(escapeAll(a.Health[1:])))))
+	}
+	if n := len(a.Unwritten); n > 0 {
+		lines := a.Unwritten[:min(n, homeAdminMost)]
+		if n > homeAdminMost {
+			lines = append(slices.Clone(lines), "… and "+count(n-homeAdminMost)+" more, which bot doctor lists")
+		}
+		add(section("", joinNonEmpty("\n", "*Channels that deckhand.yaml does not have as they are*", bullets(lines))))
 	}
 	load := "*Requests*: none waits."
 	if a.Pending > 0 {
