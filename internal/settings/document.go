@@ -36,6 +36,8 @@ type document struct {
 	Workspaces workspacesYAML `yaml:"workspaces"`
 	// Transcripts bounds the stored conversations.
 	Transcripts transcriptsYAML `yaml:"transcripts"`
+	// Reactions are the emojis that do something: a name without its colons, and begin or stop.
+	Reactions map[string]string `yaml:"reactions"`
 	// Attachments bounds files attached to messages.
 	Attachments attachmentsYAML `yaml:"attachments"`
 }

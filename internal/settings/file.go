@@ -202,6 +202,9 @@ func (f File) CredentialFiles(getenv func(string) string) []string {
 	return slices.Compact(out)
 }
 
+// Reactions are the emojis that do something, by their names.
+func (f File) Reactions() map[string]string { return f.document.Reactions }
+
 // Sandboxes are the sandboxes by project, for people.
 func (f File) Sandboxes() map[string]string {
 	out := make(map[string]string, len(f.Projects))

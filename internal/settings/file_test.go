@@ -150,6 +150,8 @@ func TestConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		{"a relative folder", "/srv/web", "srv/web", []string{":3:10", "absolute"}},
 		{"neither dir nor repo", "    dir: /srv/web\n", "", []string{":3:5", "either dir"}},
 		{"a channel's name for its id", "C0123: web", "general: web", []string{":7:", "channel id"}},
+		{"an emoji with its colons", "C0123: web", "C0123: web\nreactions: {':eyes:': begin}", []string{":8:", "is not an emoji's name"}},
+		{"an emoji that dances", "C0123: web", "C0123: web\nreactions: {eyes: dance}", []string{":8:", `"dance" is nothing that an emoji does`}},
 		{"replies of a kind that is not there", "C0123: web", "C0123: {project: web, replies: none}", []string{":7:", `"none" is neither`}},
 		{"a name of two lines", "projects:", "people: {U1AB: {name: \"Ada\\nx\"}}\nprojects:", []string{":1:23", "people.U1AB.name", "is no name that a commit can have"}},
 		{"an address with a name", "projects:", "people: {U1AB: {email: Ada <ada@example.com>}}\nprojects:", []string{":1:24", "people.U1AB.email", "write one such as ada@example.com"}},

@@ -98,6 +98,9 @@ func kept(name string) bool {
 	return strings.HasPrefix(name, "SLACK_") || strings.HasPrefix(name, "PG") || name == "DATABASE_URL" || name == "DECKHAND_TOKEN_KEY" || name == "ANTHROPIC_ADMIN_KEY"
 }
 
+// emojiName is an emoji as Slack names it.
+var emojiName = regexp.MustCompile(`^[a-z0-9][a-z0-9_+'-]{0,99}$|^[+-]1$`)
+
 func (v *validation) check(c document) {
 	if len(c.Projects) == 0 {
 		v.add("$.projects", "there is no project; write one, with its dir or repo")
@@ -137,6 +140,15 @@ func (v *validation) check(c document) {
 	if c.DirectMessages != "" {
 		if _, ok := c.Projects[c.DirectMessages]; !ok {
 			v.add("$.direct_messages", "there is no project %q under projects", c.DirectMessages)
+		}
+	}
+	for _, name := range sorted(c.Reactions) {
+		at, does := "$.reactions."+name, c.Reactions[name]
+		if !emojiName.MatchString(name) {
+			v.add(at, "%q is not an emoji's name; write it as Slack does, without the colons, such as octagonal_sign", name)
+		}
+		if does != "begin" && does != "stop" {
+			v.add(at, "%q is nothing that an emoji does; write begin or stop", does)
 		}
 	}
 	v.people(c)

@@ -51,6 +51,8 @@ type Config struct {
 	Accounts *accounts.Service
 	// Attachments bound what people may attach to their messages.
 	Attachments attachment.Limits
+	// Reactions are the emojis that do something, by their names: [ReactionBegins] or [ReactionStops].
+	Reactions map[string]string
 	// HidePictures leaves it at a word that a tool has returned a picture.
 	HidePictures bool
 	// CatchUp is how old a post may be that nobody heard, to be worked on all the same.

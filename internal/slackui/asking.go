@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -225,29 +226,38 @@ func (a *App) readAbout(ctx context.Context, place render.AskPlace) *aboutMessag
 
 // takeAsked takes what was posted for somebody into the inbox, as a message of theirs.
 func (a *App) takeAsked(ctx context.Context, in *incoming, ts, prompt string, about *aboutMessage) error {
+	more := map[string]any{}
+	if about != nil {
+		more["deckhand_about"] = about
+	}
+	_, err := a.takeAs(ctx, in, ts, slackEscaper.Replace(prompt), more)
+	return err
+}
+
+// takeAs takes a text into the inbox, as a message of whoever acts that mentions us, with more
+// members of the event. fresh is false if it was taken in before.
+func (a *App) takeAs(ctx context.Context, in *incoming, ts, text string, more map[string]any) (fresh bool, err error) {
 	key, id := in.store.Key(), askedPost+in.store.EventID
 	event := map[string]any{
 		"type": "message", "user": in.store.UserID, "team": in.userTeam, "channel": key.ChannelID, "ts": ts,
-		"text": a.mention() + " " + slackEscaper.Replace(prompt),
+		"text": a.mention() + " " + text,
 	}
-	if key.ThreadTS != "" {
+	maps.Copy(event, more)
+	if key.ThreadTS != "" && key.ThreadTS != ts {
 		event["thread_ts"] = key.ThreadTS
-	}
-	if about != nil {
-		event["deckhand_about"] = about
 	}
 	payload, err := json.Marshal(map[string]any{"team_id": key.TeamID, "event_id": id, "event": event})
 	if err != nil {
-		return fmt.Errorf("what was asked for in a modal: %w", err)
+		return false, fmt.Errorf("what somebody asks for: %w", err)
 	}
-	_, _, err = a.c.Store.Receive(ctx, store.Envelope{
+	_, fresh, err = a.c.Store.Receive(ctx, store.Envelope{
 		EventID: id, Kind: store.KindMessage, TeamID: key.TeamID, ChannelID: key.ChannelID, TS: ts,
 		ThreadTS: cmp.Or(key.ThreadTS, ts), UserID: in.store.UserID, Payload: payload,
 	})
 	if err == nil {
 		a.inbox.lookAgain(0)
 	}
-	return err
+	return fresh, err
 }
 
 // about is the message that somebody asks about, as the model reads it before their words.

@@ -200,6 +200,7 @@ func (a *App) help(ctx context.Context, in *incoming, complaint string) error {
 	for _, c := range a.commands {
 		view.Lines = append(view.Lines, c.help)
 	}
+	view.Lines = append(view.Lines, reactionHelp(a.c.Reactions)...)
 	project := a.c.Access.Places.Project(in.store.ChannelID)
 	t, err := a.c.Store.ThreadByKey(ctx, in.store.Key())
 	if err == nil {

@@ -89,6 +89,9 @@ type otherEvent struct {
 		Channel string `json:"channel_id"`
 		TS      string `json:"thread_ts"`
 	} `json:"assistant_thread"`
+	// Reaction and Item are of reaction_added: an emoji's name, and what it was put below.
+	Reaction string  `json:"reaction"`
+	Item     reacted `json:"item"`
 	// View is the tab as it stands, of app_home_opened.
 	View struct {
 		PrivateMetadata string `json:"private_metadata"`
@@ -172,7 +175,7 @@ func decodeEvent(e envelope) (*incoming, error) {
 			EventID: outer.EventID, Kind: store.KindMessage, TeamID: outer.TeamID, ChannelID: m.Channel,
 			TS: m.TS, ThreadTS: thread, UserID: m.User, Payload: e.Payload,
 		}}, nil
-	case "app_home_opened", "agent_session_stopped", "assistant_thread_started":
+	case "app_home_opened", "agent_session_stopped", "assistant_thread_started", "reaction_added":
 		var o otherEvent
 		if err := json.Unmarshal(outer.Event, &o); err != nil {
 			return nil, fmt.Errorf("inner event: %w", err)
@@ -180,9 +183,16 @@ func decodeEvent(e envelope) (*incoming, error) {
 		if o.Type == "assistant_thread_started" {
 			o.User, o.Channel, o.ThreadTS = o.Thread.User, o.Thread.Channel, o.Thread.TS
 		}
-		return &incoming{event: &o, userTeam: outer.TeamID, transient: o.Type != "agent_session_stopped", store: store.Envelope{
+		if o.Type == "reaction_added" {
+			if o.Item.Type != "message" {
+				return nil, nil
+			}
+			o.Channel = o.Item.Channel
+		}
+		lasts := o.Type == "agent_session_stopped" || o.Type == "reaction_added"
+		return &incoming{event: &o, userTeam: outer.TeamID, transient: !lasts, store: store.Envelope{
 			EventID: outer.EventID, Kind: store.KindEvent, TeamID: outer.TeamID, ChannelID: o.Channel,
-			ThreadTS: o.ThreadTS, UserID: o.User, Payload: e.Payload,
+			TS: o.Item.TS, ThreadTS: o.ThreadTS, UserID: o.User, Payload: e.Payload,
 		}}, nil
 	}
 	return nil, nil
@@ -242,6 +252,9 @@ func (a *App) relevant(ctx context.Context, in *incoming) bool {
 
 // relevantNow is relevant; its error is the database's.
 func (a *App) relevantNow(ctx context.Context, in *incoming) (bool, error) {
+	if in.event != nil && in.event.Type == "reaction_added" {
+		return a.reactionOf(in.event) != "", nil
+	}
 	if in.message == nil || in.addressed(a.mention()) {
 		return true, nil
 	}
@@ -371,6 +384,8 @@ func (a *App) onEvent(ctx context.Context, in *incoming) (outcome string, err er
 		return a.suggest(ctx, in), nil
 	case "agent_session_stopped":
 		return a.onNativeStop(ctx, in)
+	case "reaction_added":
+		return a.onReaction(ctx, in)
 	}
 	return in.event.Type, nil
 }

@@ -38,6 +38,7 @@ var uses = []use{
 	{scope: "im:history", what: "direct messages", methods: "conversations.history conversations.replies", events: "message.im"},
 	{scope: "im:read", what: "direct messages that were sent while nobody listened", methods: "users.conversations"},
 	{scope: "im:write", what: "requests and reports by direct message, each sent once", methods: "conversations.open"},
+	{scope: "reactions:read", what: "emojis that the team has given a meaning", events: "reaction_added"},
 	{scope: "reactions:write", what: "👀 and what became of a prompt", methods: "reactions.add reactions.remove"},
 	{scope: "usergroups:read", what: "who is in a group that may approve", methods: "usergroups.list usergroups.users.list"},
 	{scope: "users:read", what: "who is a guest", methods: "users.info users.list"},

@@ -212,7 +212,7 @@ func (s *Server) scoped(enough ...string) error {
 func DefaultScopes() []string {
 	return []string{
 		"app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write", "commands",
-		"files:read", "files:write", "groups:history", "groups:read", "im:history", "im:read", "im:write", "reactions:write",
+		"files:read", "files:write", "groups:history", "groups:read", "im:history", "im:read", "im:write", "reactions:read", "reactions:write",
 		"usergroups:read", "users:read", "users:read.email",
 	}
 }
