@@ -65,7 +65,7 @@ var rules = []struct {
 	},
 	{
 		room: "internal/agent/ask", not: []string{"internal", "migrations", "cmd"},
-		except: []string{"internal/agent/ask", "internal/agent/claude", "internal/agent/policy", "internal/gateway", "internal/price", "internal/store"},
+		except: []string{"internal/agent/ask", "internal/agent/claude", "internal/agent/policy", "internal/agent/tools", "internal/gateway", "internal/price", "internal/store"},
 		reason: "what is asked about a call, and how it is answered, follows from the call, the policy and the decision: it knows nothing of workers, leases or Slack",
 	},
 	{

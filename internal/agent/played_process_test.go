@@ -362,6 +362,7 @@ func (p *playedProcess) AllowPush(toolUseID string, pass gitway.Pass) {
 }
 
 func (p *playedProcess) Outgoing(context.Context, string, policy.Push) *store.Push { return nil }
+func (p *playedProcess) Offered(string) []gateway.Tool                             { return nil }
 func (p *playedProcess) EndPush(string)                                            {}
 func (p *playedProcess) OnGit(func(gitway.Event))                                  {}
 

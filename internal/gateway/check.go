@@ -30,7 +30,7 @@ func check(body []byte) (said terms, err error) {
 	err = members(d, func(name string) error {
 		switch name {
 		case "tools":
-			return elements(d, said.checkTool)
+			return elements(d, said.readTool)
 		case "messages", "system":
 			return said.checkContent(d)
 		case "mcp_servers":
@@ -65,6 +65,7 @@ type terms struct {
 	stream    bool
 	fallbacks []string // the models that may answer in the place of the first
 	search    bool     // the provider may search the web
+	tools     map[string]Tool
 }
 
 // readFallback reads a model that may answer instead.
@@ -187,18 +188,13 @@ func kindOf(d *jsontext.Decoder) (string, error) {
 // harmlessTools are prefixes of tool types, without their dates.
 var harmlessTools = []string{"advisor_", "bash_", "text_editor_", "computer_", "memory_", "tool_search_tool_", "web_search_"}
 
-func (t *terms) checkTool(d *jsontext.Decoder) error {
-	return members(d, func(name string) error {
-		if name != "type" {
-			return d.SkipValue()
-		}
-		kind, err := kindOf(d)
-		t.search = t.search || strings.HasPrefix(kind, "web_search_")
-		if err != nil || kind == "" || kind == "custom" || slices.ContainsFunc(harmlessTools, func(p string) bool { return strings.HasPrefix(kind, p) }) {
-			return err
-		}
-		return fmt.Errorf("the tool %q is run by the provider", kind)
-	})
+func (t *terms) checkToolType(d *jsontext.Decoder) error {
+	kind, err := kindOf(d)
+	t.search = t.search || strings.HasPrefix(kind, "web_search_")
+	if err != nil || kind == "" || kind == "custom" || slices.ContainsFunc(harmlessTools, func(p string) bool { return strings.HasPrefix(kind, p) }) {
+		return err
+	}
+	return fmt.Errorf("the tool %q is run by the provider", kind)
 }
 
 // checkContent reads messages and what they contain, to any depth. A tool's input is not checked; tools that it
@@ -215,9 +211,9 @@ func (t *terms) checkContent(d *jsontext.Decoder) error {
 			return t.checkSource(d)
 		case "tool", "tools":
 			if d.PeekKind() == '[' {
-				return elements(d, t.checkTool)
+				return elements(d, t.readTool)
 			}
-			return t.checkTool(d)
+			return t.readTool(d)
 		}
 		return t.checkContent(d)
 	})

@@ -47,6 +47,7 @@ type Session struct {
 	far     bool // it uses the listener
 	log     *zap.Logger
 	meter   Meter
+	offered offered
 
 	server http.Server
 	proxy  httputil.ReverseProxy
@@ -274,6 +275,7 @@ func (s *Session) admit(r *http.Request) (*admitted, *Refusal) {
 	if err != nil {
 		return nil, refuse(http.StatusPaymentRequired, "The gateway does not pass this call on: "+err.Error()+".")
 	}
+	s.offered.note(said.tools)
 	out := r.WithContext(r.Context())
 	out.URL, out.Header, out.Body, out.TransferEncoding, out.Trailer = target, header, body, nil, nil
 	return &admitted{out, text, s.route.call(r, said)}, nil

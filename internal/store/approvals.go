@@ -55,8 +55,10 @@ type Approval struct {
 	RequestedBy    string          // the Slack user whose prompt led here
 	Terms                          // how it is decided, by the policy when it was asked
 	Risks          []string
-	DecisionReason string // the CLI's own, for the card
-	Said           string // the model's last text before the call; may be empty
+	DecisionReason string      // the CLI's own, for the card
+	ToolSHA256     Sum         `db:"tool_sha256"` // of what the model was told of an MCP server's tool; else zero
+	ToolChange     *ToolChange // that this is not what was allowed before; or nil
+	Said           string      // the model's last text before the call; may be empty
 	// CardID is the approval whose message also shows this one: itself, or an earlier request of the same turn.
 	CardID     string
 	Status     ApprovalStatus
@@ -150,7 +152,7 @@ const (
 const approvalsFirst = `a.id, a.thread_id, t.team_id, t.channel_id, t.thread_ts, t.project, t.title, t.workspace,
 	a.session_id::text AS session_id, a.turn_id, a.kind, a.request_id, a.tool_use_id, a.tool_name, a.input, a.input_sha256,
 	a.requested_by, a.rule, a.because, a.approvers, a.quorum, a.requester_may, a.on_timeout, a.dangerous, a.grantable,
-	a.risks, a.decision_reason, a.said, a.card_id, a.status, a.decided_by, a.decided_via, COALESCE(a.grant_id, 0) AS grant_id,
+	a.risks, a.decision_reason, a.said, a.tool_sha256, a.tool_change, a.card_id, a.status, a.decided_by, a.decided_via, COALESCE(a.grant_id, 0) AS grant_id,
 	a.reason, NULLIF(a.answer, '') AS answer, a.created_at, a.expires_at,
 	COALESCE(a.decided_at, '0001-01-01T00:00:00Z') AS decided_at, a.delivered_at IS NOT NULL AS delivered,
 	COALESCE((SELECT p.ts FROM posts p WHERE p.kind = 'card' AND p.subject = a.card_id AND p.part = 0 AND p.audience = ''), '') AS message_ts,

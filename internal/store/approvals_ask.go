@@ -20,7 +20,7 @@ import (
 // For a push it records what the thread has cost so far.
 //
 // From a, Ask reads ID, SessionID, TurnID, Kind, RequestID, ToolUseID, ToolName, Input, Dir, Touches, Push,
-// RequestedBy, Terms, Risks, DecisionReason, Said, CardID (empty: its own) and ExpiresAt, whose distance from now
+// RequestedBy, Terms, Risks, DecisionReason, ToolSHA256, ToolChange, Said, CardID (empty: its own) and ExpiresAt, whose distance from now
 // counts by the database's clock; for a decision by rule or grant also Status, DecidedBy, DecidedVia, GrantID and
 // Reason. A grant that is no longer valid gives [ErrNotFound].
 func (s *Store) Ask(ctx context.Context, l Lease, a Approval) (Approval, error) {
@@ -77,6 +77,9 @@ func (s *Store) Ask(ctx context.Context, l Lease, a Approval) (Approval, error) 
 				"requester_may": out.Terms.RequesterMay, "dangerous": out.Terms.Dangerous, "risks": out.Risks, "expires_at": out.ExpiresAt.UTC(),
 			},
 		}
+		if out.ToolChange != nil {
+			asked.Details["tool_sha256"], asked.Details["tool_changed"] = hex.EncodeToString(out.ToolSHA256[:]), true
+		}
 		if out.Push != nil {
 			asked.Details["push"] = out.Push.ids()
 		}
@@ -97,10 +100,11 @@ func bind(ctx context.Context, tx pgx.Tx, l Lease, a Approval) (Approval, error)
 				SELECT id FROM approvals
 				WHERE turn_id = $7 AND request_id = '' AND tool_name = $2 AND input_sha256 = $3
 				  AND thread_id = $1 AND delivered_at IS NULL AND status IN ('pending', 'allowed', 'denied')
+				  AND tool_sha256 IS NOT DISTINCT FROM $8
 				ORDER BY created_at LIMIT 1)
 			RETURNING *)
 		SELECT `+approvalColumns+` FROM a JOIN threads t ON t.id = a.thread_id`,
-		l.ThreadID, a.ToolName, a.InputSHA256[:], a.RequestID, a.ToolUseID, a.SessionID, a.TurnID))
+		l.ThreadID, a.ToolName, a.InputSHA256[:], a.RequestID, a.ToolUseID, a.SessionID, a.TurnID, a.ToolSHA256.orNull()))
 }
 
 func insertApproval(ctx context.Context, tx pgx.Tx, l Lease, a Approval) (Approval, error) {
@@ -115,14 +119,21 @@ func insertApproval(ctx context.Context, tx pgx.Tx, l Lease, a Approval) (Approv
 			return Approval{}, err
 		}
 	}
+	var change []byte
+	if a.ToolChange != nil {
+		var err error
+		if change, err = json.Marshal(a.ToolChange); err != nil {
+			return Approval{}, err
+		}
+	}
 	return collectOne[Approval](tx.Query(ctx, `
 		WITH a AS (
 			INSERT INTO approvals (id, thread_id, session_id, turn_id, kind, request_id, tool_use_id, tool_name,
 				input, input_sha256, requested_by, rule, because, approvers, quorum, requester_may, on_timeout,
 				dangerous, grantable, risks, decision_reason, card_id, expires_at,
-				status, decided_by, decided_via, grant_id, reason, dir, fixed, touches, said, push, decided_at, delivered_at)
+				status, decided_by, decided_via, grant_id, reason, dir, fixed, touches, said, push, tool_sha256, tool_change, decided_at, delivered_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, COALESCE($14::text[], '{}'), GREATEST($15, 1), $16,
-				COALESCE(NULLIF($17, ''), 'pause'), $18, $19, COALESCE($20::text[], '{}'), $21, $22, now() + make_interval(secs => $23), $24, $25, $26, $27, $28, $29, $30, $31, $32, $33,
+				COALESCE(NULLIF($17, ''), 'pause'), $18, $19, COALESCE($20::text[], '{}'), $21, $22, now() + make_interval(secs => $23), $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35,
 				CASE WHEN $24 = 'pending' THEN NULL ELSE now() END,
 				CASE WHEN $24 = 'pending' THEN NULL ELSE now() END)
 			RETURNING *)
@@ -130,7 +141,7 @@ func insertApproval(ctx context.Context, tx pgx.Tx, l Lease, a Approval) (Approv
 		a.ID, l.ThreadID, a.SessionID, a.TurnID, a.Kind, a.RequestID, a.ToolUseID, a.ToolName,
 		string(a.Input), a.InputSHA256[:], a.RequestedBy, a.Terms.Rule, a.Terms.Because, a.Terms.Approvers, a.Terms.Quorum,
 		a.Terms.RequesterMay, a.Terms.OnTimeout, a.Terms.Dangerous, a.Terms.Grantable, a.Risks, a.DecisionReason, a.CardID,
-		time.Until(a.ExpiresAt).Seconds(), a.Status, a.DecidedBy, a.DecidedVia, grant, a.Reason, a.Dir, a.Terms.Fixed, string(a.Touches), a.Said, push))
+		time.Until(a.ExpiresAt).Seconds(), a.Status, a.DecidedBy, a.DecidedVia, grant, a.Reason, a.Dir, a.Terms.Fixed, string(a.Touches), a.Said, push, a.ToolSHA256.orNull(), change))
 }
 
 func decidedEntry(a Approval) AuditEntry {

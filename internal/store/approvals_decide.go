@@ -100,6 +100,7 @@ func (s *Store) Decide(ctx context.Context, d Decision) (Approval, error) {
 			entries = append(entries, granted)
 		}
 		wakeTurn(&b, out)
+		acceptTool(&b, out)
 		planAccepted(&b, out)
 		if !out.Delivered {
 			b.Queue(sendNotice, channel, Notice{Kind: NoticeApproval, ThreadID: out.ThreadID, ID: out.ID}.body())

@@ -66,6 +66,8 @@ type LiveGrant struct {
 	Approvers []string // who could decide about its approval
 	CreatedBy string
 	CreatedAt time.Time
+	// ToolSHA256 is its approval's: it is for what the model was told then.
+	ToolSHA256 Sum `db:"tool_sha256"`
 }
 
 // LiveGrants lists the valid grants for a call of the first of the tools in the thread's session: those with a
@@ -73,7 +75,7 @@ type LiveGrant struct {
 // SHA-256 sum.
 func (s *Store) LiveGrants(ctx context.Context, l Lease, sessionID string, tools []string, sum [32]byte) ([]LiveGrant, error) {
 	out, err := collect[LiveGrant](s.pool.Query(ctx, `
-		SELECT g.id, g.pattern, a.approvers, g.created_by, g.created_at
+		SELECT g.id, g.pattern, a.approvers, g.created_by, g.created_at, a.tool_sha256
 		FROM threads t
 		JOIN grants g ON g.team_id = t.team_id AND g.project = t.project
 		JOIN approvals a ON a.id = g.approval_id

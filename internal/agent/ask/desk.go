@@ -14,6 +14,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/store"
 )
@@ -31,6 +32,7 @@ type Store interface {
 	Deliver(ctx context.Context, l store.Lease, id string) (store.Approval, error)
 	CancelApproval(ctx context.Context, l store.Lease, id string) (store.Approval, bool, error)
 	ApprovalByID(ctx context.Context, id string) (store.Approval, error)
+	KnowTool(ctx context.Context, l store.Lease, tool string, told []store.ToolText) (*store.ToolChange, error)
 	LiveGrants(ctx context.Context, l store.Lease, sessionID string, tools []string, inputSHA256 [32]byte) ([]store.LiveGrant, error)
 }
 
@@ -60,6 +62,7 @@ type Process interface {
 	Deny(requestID, message string, interrupt bool) error
 	AllowPush(toolUseID string, p gitway.Pass)
 	EndPush(toolUseID string)
+	Offered(tool string) []gateway.Tool
 	Outgoing(ctx context.Context, dir string, p policy.Push) *store.Push
 }
 
@@ -106,6 +109,7 @@ type Desk struct {
 	granted   map[string]Grant          // the calls that a grant allowed, by their ids
 	changed   map[string]string         // what the model is told of a call that ran as people changed it, by its id
 	ofAgents  map[string]bool           // requests of subagents, by id
+	told      map[string]toldTool       // what the model is told of MCP servers' tools, by their names
 	checks    map[string]*check         // calls that wait for what a look-up says, by request id
 	cards     []Card
 	carded    int // how many items there were when the last request was put on one
@@ -120,7 +124,7 @@ type Desk struct {
 func New(o Options) *Desk {
 	return &Desk{
 		Options: o, asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, changed: map[string]string{},
-		ofAgents: map[string]bool{}, checks: map[string]*check{}, hosts: NewHosts(o.Span, o.Thread.Project),
+		ofAgents: map[string]bool{}, checks: map[string]*check{}, told: map[string]toldTool{}, hosts: NewHosts(o.Span, o.Thread.Project),
 	}
 }
 
@@ -176,7 +180,7 @@ func (d *Desk) Rests() (rests, agent bool) {
 func (d *Desk) call(tool string, input json.RawMessage, cwd string) policy.Call {
 	return policy.Call{
 		Tool: tool, Input: input, Workspace: d.Thread.Workspace, Dir: cmp.Or(cwd, d.Folder), Project: d.Thread.Project, Channel: d.Thread.ChannelID,
-		Home: d.Home,
+		Home: d.Home, Changed: d.told[tool].change != nil,
 	}
 }
 
@@ -197,7 +201,9 @@ func (d *Desk) request(requestID, toolUseID string, c policy.Call, by policy.Dec
 		// It is put to the person who asked; whoever may give work may answer.
 		by.Terms = policy.Terms{Quorum: 1, RequesterMayApprove: true, Timeout: by.Terms.Timeout, OnTimeout: by.Terms.OnTimeout, Because: by.Terms.Because}
 	}
+	told := d.told[c.Tool]
 	return store.Approval{
+		ToolSHA256: told.sum, ToolChange: told.change,
 		ID: NewID(), SessionID: d.SessionID, TurnID: d.Turn.ID, Kind: kind,
 		RequestID: requestID, ToolUseID: toolUseID, ToolName: c.Tool, Input: c.Input, RequestedBy: d.Turn.RequestedBy,
 		Terms: TermsOf(by), Dir: c.Dir, ExpiresAt: time.Now().Add(by.Terms.Timeout),

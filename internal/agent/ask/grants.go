@@ -53,7 +53,7 @@ func (d *Desk) checkGrants(ctx context.Context, c *check) error {
 			return err
 		}
 		c.grants = slices.DeleteFunc(live, func(g store.LiveGrant) bool {
-			return !slices.Equal(g.Approvers, a.Terms.Approvers) || !d.covers(g, c.call)
+			return !slices.Equal(g.Approvers, a.Terms.Approvers) || !d.toldAsWhen(g, c.call.Tool) || !d.covers(g, c.call)
 		})
 	}
 	if len(c.grants) == 0 {

@@ -18,6 +18,9 @@ func (d *Desk) Hook(ctx context.Context, h *claude.HookCallback) error {
 	case h.Event != "PreToolUse":
 		return d.tellChange(h)
 	}
+	if err := d.lookAtTool(ctx, h.ToolName); err != nil {
+		return err
+	}
 	call := d.call(h.ToolName, h.ToolInput, h.Cwd)
 	by := d.decide(call)
 	if by.Verdict != policy.Allow && by.Verdict != policy.Deny {
@@ -60,6 +63,9 @@ func (d *Desk) decideByRule(ctx context.Context, requestID, toolUseID string, c 
 func (d *Desk) Permission(ctx context.Context, r *claude.CanUseTool) error {
 	if d.Worker.Stopping() {
 		return d.reply(d.Process.Deny(r.RequestID, Stopped, true))
+	}
+	if err := d.lookAtTool(ctx, r.ToolName); err != nil {
+		return err
 	}
 	call := d.call(r.ToolName, r.Input, d.cwd[r.ToolUseID])
 	by := d.decide(call)
@@ -104,7 +110,8 @@ func (d *Desk) Permission(ctx context.Context, r *claude.CanUseTool) error {
 // ask puts a call to people, unless the process that this turn continues was given the
 // decision already. about is the host, if it is a call of policy.NetworkTool.
 func (d *Desk) ask(ctx context.Context, a store.Approval, call policy.Call, about *Host) error {
-	if a.CardID, a.Said = d.openCard(), saidBefore(d.Content.Items, a.ToolUseID); a.Push != nil {
+	alone := a.Push != nil || a.ToolChange != nil
+	if a.CardID, a.Said = d.openCard(), saidBefore(d.Content.Items, a.ToolUseID); alone {
 		a.CardID = "" // its card is about nothing else
 	}
 	for _, risk := range policy.Assess(call) {
@@ -125,7 +132,7 @@ func (d *Desk) ask(ctx context.Context, a store.Approval, call policy.Call, abou
 	}
 	d.putOnCard(a)
 	d.Worker.Show() // what led to the question, above it
-	if a.Push != nil {
+	if alone {
 		d.carded = -1 // nothing else joins its card
 	}
 	d.Front.ShowApproval(a)

@@ -61,7 +61,7 @@ func (b *Store) Ask(ctx context.Context, l store.Lease, a store.Approval) (out s
 		a.Status, a.CardID = cmp.Or(a.Status, store.ApprovalPending), cmp.Or(a.CardID, a.ID)
 		if a.Status == store.ApprovalPending {
 			for _, old := range b.approvals {
-				if old.TurnID == a.TurnID && old.RequestID == "" && old.ToolName == a.ToolName && old.InputSHA256 == a.InputSHA256 && !old.Delivered && bindable(old) {
+				if old.TurnID == a.TurnID && old.RequestID == "" && old.ToolName == a.ToolName && old.InputSHA256 == a.InputSHA256 && old.ToolSHA256 == a.ToolSHA256 && !old.Delivered && bindable(old) {
 					old.RequestID, old.ToolUseID, old.SessionID = a.RequestID, a.ToolUseID, a.SessionID
 					b.cardRow(old)
 					out = b.approval(old)
@@ -167,10 +167,13 @@ func (b *Store) Decide(ctx context.Context, d store.Decision) (store.Approval, e
 	a.Delivered = d.DeliverOn != "" && t.LeaseOwner == d.DeliverOn && b.turns[a.TurnID-1].Parking != store.Parked
 	for _, g := range d.Grants {
 		b.grants = append(b.grants, &grant{
-			LiveGrant: store.LiveGrant{ID: int64(len(b.grants) + 1), Pattern: g.Pattern, Approvers: a.Terms.Approvers, CreatedBy: d.By, CreatedAt: now},
+			LiveGrant: store.LiveGrant{ID: int64(len(b.grants) + 1), Pattern: g.Pattern, Approvers: a.Terms.Approvers, CreatedBy: d.By, CreatedAt: now, ToolSHA256: a.ToolSHA256},
 			team:      t.TeamID, project: t.Project, channel: t.ChannelID, thread: t.ID, session: a.SessionID,
 			scope: g.Scope, tool: a.ToolName, sum: a.InputSHA256, expires: now.Add(g.For),
 		})
+	}
+	if a.ToolChange != nil && a.Status == store.ApprovalAllowed {
+		b.knows(t, a.ToolName, a.ToolChange.Now)
 	}
 	b.wakeTurn(a)
 	if !a.Delivered {
@@ -237,6 +240,29 @@ func (b *Store) ExpireApproval(ctx context.Context, id string) (store.Approval, 
 	b.wakeTurn(a)
 	b.notify(store.Notice{Kind: store.NoticeApproval, ThreadID: a.ThreadID, ID: a.ID})
 	return b.approval(a), true, nil
+}
+
+// KnowTool is [store.Store.KnowTool].
+func (b *Store) KnowTool(ctx context.Context, l store.Lease, tool string, told []store.ToolText) (change *store.ToolChange, err error) {
+	err = b.under(ctx, l, func(t *store.Thread) error {
+		key := toolKey(t, tool)
+		if len(b.tools[key]) == 0 {
+			b.knows(t, tool, told[0])
+		}
+		change = store.ChangeOf(b.tools[key], told)
+		return nil
+	})
+	return change, err
+}
+
+func toolKey(t *store.Thread, tool string) string { return t.TeamID + "/" + t.Project + "/" + tool }
+
+func (b *Store) knows(t *store.Thread, tool string, text store.ToolText) {
+	if b.tools == nil {
+		b.tools = map[string][]store.ToolText{}
+	}
+	key := toolKey(t, tool)
+	b.tools[key] = append([]store.ToolText{text}, b.tools[key]...)
 }
 
 // LiveGrants is [store.Store.LiveGrants].

@@ -30,6 +30,7 @@ type Store struct {
 	turns     []*Turn
 	approvals []*store.Approval
 	grants    []*grant
+	tools     map[string][]store.ToolText // by team, project and tool, the latest first
 	ledger    []Entry
 	calls     []*call
 	notices   []*store.BudgetNotice

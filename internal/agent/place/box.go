@@ -201,7 +201,10 @@ type boxed struct {
 	gone   chan struct{}
 	over   string // the limit that it was ended for; to be read when it is gone
 	web    *egress.Session
+	way    *gateway.Session
 }
+
+func (b *boxed) Offered(tool string) []gateway.Tool { return b.way.Offered(tool) }
 
 func (b *boxed) Visits() []egress.Visit {
 	if b.web == nil {
@@ -239,7 +242,7 @@ func (b *boxed) Exit() *claude.ExitError {
 }
 
 func (h *Host) shutIn(t store.Thread, p Project, proc *claude.Process, box *cell, log *zap.Logger) *boxed {
-	b := &boxed{Process: proc, gone: make(chan struct{}), web: box.web, git: box.git}
+	b := &boxed{Process: proc, gone: make(chan struct{}), web: box.web, git: box.git, way: box.way}
 	b.leaves = func() (gitdata.Leaving, error) { return h.Keeper.Leaving(t.Workspace, p.space(t), policy.GivesOrders) }
 	watch := h.watcher.Watch(box.Box, proc.ReaperPID(), proc.Kill)
 	go func() {

@@ -115,6 +115,8 @@ type Process interface {
 
 	Stop(ctx context.Context) error
 	Kill()
+	// Offered is how the process has told the model of an MCP server's tool so far.
+	Offered(tool string) []gateway.Tool
 	// OnAsk names who is asked about hosts that the project does not list.
 	OnAsk(a egress.Asker)
 	// Visits are the hosts that were visited since this was asked last.

@@ -17,6 +17,7 @@ const (
 	defaultRead     = "default: reading inside the workspace is allowed"
 	defaultOwnState = "default: the agent's own bookkeeping is allowed"
 	defaultPersonal = "default: it asks a person by its nature"
+	defaultChanged  = "default: what the model is told of this tool has changed since it was allowed"
 	defaultWithheld = "default: a tool that is not offered is denied"
 )
 
@@ -117,6 +118,9 @@ func (p *Policy) decide(c *Call) Decision {
 	out.Contained = out.Contained && out.Verdict == Allow
 	if out.Verdict == Allow && len(allowedBy) > 1 {
 		out.Rule = strings.Join(allowedBy, "; ")
+	}
+	if c.Changed && out.Verdict == Allow {
+		out = Decision{Verdict: Ask, Rule: defaultChanged}
 	}
 	p.settle(&out, asked)
 	out.Terms.Dangerous = out.Terms.Dangerous || out.Verdict == Ask && len(req.dangers()) > 0

@@ -22,6 +22,9 @@ type Call struct {
 	// Home is the absolute path of the session's home, where Claude Code keeps its plan. Without it that file is
 	// like any other outside the workspace.
 	Home string
+	// Changed says that what the model is told of the tool, an MCP server's, is not what it was when the tool was
+	// allowed: then nothing but a person allows it.
+	Changed bool
 }
 
 // Verdict is a policy's answer to a tool call.

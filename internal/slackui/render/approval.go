@@ -153,6 +153,7 @@ func (c *card) tool() {
 		c.showInput(s, min(preMax, c.room))
 	}
 	c.changed(min(1500, c.room/2))
+	c.retold(min(1200, c.room/3))
 	if w := s.warnings(); w != "" {
 		c.section(w)
 	}
