@@ -1,8 +1,8 @@
-// Package accounts connects people's own accounts at forges, so that the bot acts there with no
+// Package accounts connects people's own accounts at forges and MCP servers, so that the bot acts there with no
 // more right than whoever asks. It keeps their tokens encrypted in the database, renews them,
 // and hands them to nobody but those who call the forge in that person's name.
 //
-// A token is bound to a person of Slack's only if the forge's account provably is theirs: its
+// A forge's token is bound to a person of Slack's only if the forge's account provably is theirs: its
 // verified address is that of their profile, or deckhand.yaml names it. So a code that one
 // person makes another enter connects nothing.
 package accounts
@@ -74,7 +74,7 @@ func (s *Service) Begin(ctx context.Context, site Site) (code, address string, w
 		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 			reason = wordOf(refused.ErrorCode)
 		}
-		return "", "", nil, fmt.Errorf("%s gives no code now (%s). An admin checks pull_requests.connect in deckhand.yaml, and that the app may use the device flow", site.Host(), reason)
+		return "", "", nil, fmt.Errorf("%s gives no code now (%s). An admin checks connect: in deckhand.yaml, and that the app may use the device flow", site.Host(), reason)
 	}
 	return da.UserCode, da.VerificationURI, func(ctx context.Context) (*oauth2.Token, error) {
 		t, err := site.oauth().DeviceAccessToken(client(ctx), da)
@@ -93,6 +93,9 @@ func (s *Service) Begin(ctx context.Context, site Site) (code, address string, w
 
 // Bind connects the account of a token to a person if it is theirs. Its error is a sentence.
 func (s *Service) Bind(ctx context.Context, site Site, team, user string, t *oauth2.Token) (login string, err error) {
+	if site.Server != nil {
+		return s.bindServer(ctx, site, team, user, t)
+	}
 	host := site.Host()
 	config := site.config(t)
 	r, err := forge.New(config)
@@ -116,16 +119,20 @@ func (s *Service) Bind(ctx context.Context, site Site, team, user string, t *oau
 			return "", fmt.Errorf("nothing shows that the account %s at %s is yours: none of its verified addresses is the one of your Slack profile, and deckhand.yaml does not name it. An admin can: people: {%s: {accounts: {%s: %s}}}. Nothing was connected", me.Login, host, user, host, me.Login)
 		}
 	}
-	c := store.Connection{TeamID: team, UserID: user, Host: host, Account: me.ID, Login: me.Login}
+	return me.Login, s.keep(ctx, store.Connection{TeamID: team, UserID: user, Host: host, Account: me.ID, Login: me.Login}, t)
+}
+
+// keep writes a connection down. Its error is a sentence.
+func (s *Service) keep(ctx context.Context, c store.Connection, t *oauth2.Token) error {
 	s.Key.seal(&c, t)
 	switch err := s.Store.Connect(ctx, c); {
 	case errors.Is(err, store.ErrTaken):
-		return "", fmt.Errorf("the account %s at %s is connected by somebody else here. Nothing was connected", me.Login, host)
+		return fmt.Errorf("the account %s at %s is connected by somebody else here. Nothing was connected", c.Login, c.Host)
 	case err != nil:
-		s.Log.Error("connect an account", zap.String("user", user), zap.Error(err))
-		return "", errors.New("the connection could not be written down. Try again later")
+		s.Log.Error("connect an account", zap.String("user", c.UserID), zap.Error(err))
+		return errors.New("the connection could not be written down. Try again later")
 	}
-	return me.Login, nil
+	return nil
 }
 
 // sentence is what people are told of a forge that did not do something.
@@ -201,7 +208,7 @@ func (s *Service) usable(c store.Connection) (*oauth2.Token, error) {
 }
 
 func died(host string) error {
-	return fmt.Errorf("your connection to %s has ended: the forge does not take its token any more. Write “connect” to Deckhand to connect again, or “disconnect” to have it act as itself", host)
+	return fmt.Errorf("your connection to %s has ended: its token is not taken there any more. Write “connect” to Deckhand to connect again, or “disconnect” to end it", host)
 }
 
 // Refused notes that the forge did not take a token, and tells the person once.

@@ -22,6 +22,8 @@ type Site struct {
 	// ClientID is the app's by which people connect, and ClientSecretEnv the variable with its
 	// secret, if it has one. Gitea has no such way: there people enter a token.
 	ClientID, ClientSecretEnv string
+	// Server is what the site is if it is no forge but an MCP server, whose address is URL.
+	Server *Server
 }
 
 // Host names the site.
@@ -30,14 +32,27 @@ func (s Site) Host() string {
 	if err != nil {
 		return ""
 	}
+	if s.Server != nil { // never a forge's, whose tokens go elsewhere
+		return strings.ToLower(u.Host) + "/" + strings.Trim(u.Path, "/")
+	}
 	return strings.ToLower(u.Host)
 }
 
 // EntersToken reports whether people enter a token that they have made at the forge.
-func (s Site) EntersToken() bool { return s.Kind == forge.Gitea }
+func (s Site) EntersToken() bool {
+	if s.Server != nil {
+		return s.Server.DeviceURL == ""
+	}
+	return s.Kind == forge.Gitea
+}
 
-// TokenPage is where people make a token at Gitea.
-func (s Site) TokenPage() string { return s.root("/user/settings/applications") }
+// TokenPage is where people make a token; empty if nobody has said.
+func (s Site) TokenPage() string {
+	if s.Server != nil {
+		return s.Server.TokenPage
+	}
+	return s.root("/user/settings/applications")
+}
 
 // callTimeout bounds a call to the forge's OAuth server.
 const callTimeout = 20 * time.Second
@@ -67,6 +82,10 @@ func (s Site) oauth() *oauth2.Config {
 	c := &oauth2.Config{ClientID: s.ClientID, Endpoint: oauth2.Endpoint{AuthStyle: oauth2.AuthStyleInParams}}
 	if s.ClientSecretEnv != "" {
 		c.ClientSecret = os.Getenv(s.ClientSecretEnv)
+	}
+	if s.Server != nil {
+		c.Scopes, c.Endpoint.DeviceAuthURL, c.Endpoint.TokenURL = s.Server.Scopes, s.Server.DeviceURL, s.Server.TokenURL
+		return c
 	}
 	switch s.Kind {
 	case forge.GitHub: // a GitHub App has its own permissions, and these count for an OAuth app
@@ -103,7 +122,7 @@ func wordOf(code string) string {
 // revoke has the forge forget a token, where its API can.
 func (s Site) revoke(ctx context.Context, t *oauth2.Token) {
 	c := s.oauth()
-	if s.Kind != forge.GitLab {
+	if s.Server != nil || s.Kind != forge.GitLab {
 		return // GitHub wants the app's secret and Gitea a password: people do it there
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

@@ -194,7 +194,8 @@ func (a *audience) Say(k store.ThreadKey, sentence string) {
 	a.stage.say("people", "“%s”", sentence)
 }
 
-func (a *audience) Attach(store.ThreadKey, string, string) {}
+func (a *audience) OfferConnection(store.ThreadKey, string, string, string) {}
+func (a *audience) Attach(store.ThreadKey, string, string)                  {}
 
 func (a *audience) Abandon(turnID int64, sentence string) {
 	a.mu.Lock()

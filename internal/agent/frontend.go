@@ -51,6 +51,9 @@ type Frontend interface {
 	// Say posts a sentence into the thread that is lost with this process; see
 	// [store.Store.Say] for others.
 	Say(store.ThreadKey, string)
+	// OfferConnection tells a person, and nobody else, a sentence about a site at which they can
+	// connect their account, with a button that does.
+	OfferConnection(k store.ThreadKey, user, site, sentence string)
 	// Attach puts a text into the thread, folded, as a file of this name.
 	Attach(k store.ThreadKey, name, text string)
 	// Abandon marks what a turn of this process has left in the thread: it goes on

@@ -116,9 +116,10 @@ func (r *recorder) Tell(rows ...store.OutboxRow) {
 		r.write(botEvent{Said: w.Body})
 	}
 }
-func (r *recorder) Attach(store.ThreadKey, string, string)            {}
-func (r *recorder) Abandon(_ int64, s string)                         { r.write(botEvent{Said: s}) }
-func (r *recorder) Remind(context.Context, store.Approval, int) error { return nil }
+func (r *recorder) OfferConnection(store.ThreadKey, string, string, string) {}
+func (r *recorder) Attach(store.ThreadKey, string, string)                  {}
+func (r *recorder) Abandon(_ int64, s string)                               { r.write(botEvent{Said: s}) }
+func (r *recorder) Remind(context.Context, store.Approval, int) error       { return nil }
 
 func (r *recorder) MayDecide(context.Context, string, store.Approval) bool { return true }
 

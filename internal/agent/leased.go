@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"go.uber.org/zap"
 
@@ -22,6 +23,10 @@ type leased struct {
 	thread   store.Thread
 	project  place.Project
 	diskTold bool // people know that its disk is full
+
+	// actsFor is who is worked for, or will be next, and acting the same while it is so.
+	actsFor string
+	acting  atomic.Pointer[string]
 
 	mu    sync.Mutex
 	lease store.Lease   // Epoch 0: none is held

@@ -65,6 +65,7 @@ func (w *worker) recover(ctx context.Context) error {
 		return err
 	}
 	w.front.Tell(left)
+	w.worksFor(prompt.UserID)
 	if err := w.ensureSession(ctx); err != nil {
 		if _, ok := errors.AsType[*stopError](err); ok {
 			return w.stopCold(ctx)

@@ -60,7 +60,7 @@ func (h *leased) withServers(ctx context.Context) (p place.Project, off []string
 			off = append(off, name)
 		}
 	}
-	return p, off, err
+	return p, append(off, h.personal(ctx, &p)...), err
 }
 
 // lacksServer reports whether the process was started without a server that is on by now.
@@ -69,7 +69,10 @@ func (s *session) lacksServer(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	want, err := s.store.Steering(ctx, s.threadID)
-	return slices.ContainsFunc(s.without, func(name string) bool { return !slices.Contains(want.MCPOff, name) }), err
+	missing := s.unconnected(ctx)
+	return slices.ContainsFunc(s.without, func(name string) bool {
+		return !slices.Contains(want.MCPOff, name) && missing[name] == ""
+	}), err
 }
 
 // serversOff has the process be without the servers that are off.
@@ -190,7 +193,7 @@ func reasonOf(m claude.MCPServer) string {
 		}
 		return cmp.Or(reason, "Claude Code does not say why")
 	case ServerNeedsAuth:
-		return "it wants somebody to log in, which nobody can from here; an admin can give it a header in deckhand.yaml"
+		return "it wants somebody to log in, which nobody can from here; an admin can give it a header, or as: person, in deckhand.yaml"
 	}
 	return ""
 }

@@ -40,6 +40,7 @@ type session struct {
 	without  []string
 	servers  []store.MCPServer
 	content  claude.Output         // the last turn, which the next one follows
+	actsFor  string                // as whom it acts at MCP servers
 	idle     *time.Timer           // fires when it may hibernate; counts between turns
 	messages <-chan claude.Message // closed when the process has ended and all is read
 	stopPump context.CancelFunc
@@ -63,7 +64,7 @@ func (w *worker) ensureSession(ctx context.Context) error {
 	}
 	if lacks, err := w.session.lacksServer(ctx); err != nil {
 		return err
-	} else if lacks {
+	} else if lacks || w.othersProcess() {
 		w.stopSession(ctx, false)
 	}
 	if w.session != nil && !w.place.Missing(w.thread.Workspace) {
@@ -170,7 +171,7 @@ func (w *worker) startSession(ctx context.Context) error {
 	if err := w.adopt(ctx, proc, m, resume, follows); err != nil {
 		return err
 	}
-	w.session.without = without
+	w.session.without, w.session.actsFor = without, w.actsFor
 	return nil
 }
 

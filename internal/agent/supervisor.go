@@ -63,8 +63,8 @@ type Config struct {
 		pulls.People
 		threadtools.Chat
 	}
-	// Accounts are those at the forges that people have connected.
-	Accounts  pulls.Accounts
+	// Accounts are those at forges and MCP servers that people have connected.
+	Accounts  Accounts
 	PullEvery time.Duration
 	// Work keeps what threads have made off this machine; nil for nowhere.
 	Work Works
@@ -124,6 +124,7 @@ type dependencies struct {
 	replica    string
 	cliVersion string
 	log        *zap.Logger
+	people     Accounts   // nil where nobody connects any
 	trusts     TrustStore // nil where nothing of a repository is trusted
 	// brings is what a project's repository has of a kind; see [place.Host.Brings].
 	brings func(ctx context.Context, p place.Project, kind string, fresh bool) (files map[string]string, left []string, err error)
@@ -169,7 +170,7 @@ func New(c Config) *Supervisor {
 		works: c.Work, files: c.Files,
 		accounts: spend.New(spend.Config{Store: c.Store, Budgets: c.Budgets, Prices: c.Prices, Front: c.Frontend, Log: c.Log}),
 		prices:   c.Prices, replica: c.Replica, cliVersion: c.CLIVersion, log: c.Log,
-		trusts: c.Trust, brings: host.Brings,
+		trusts: c.Trust, brings: host.Brings, people: c.Accounts,
 	}
 	sup := newSupervisor(c.Reminder, d, &bounds{c.Limits, c.Workspaces, c.Attachments})
 	if c.Pulls != nil {

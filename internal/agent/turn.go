@@ -80,6 +80,7 @@ func (w *worker) nextTurn(ctx context.Context) error {
 	case admission == spend.Dropped:
 		return w.nextTurn(ctx) // whoever comes next may have a budget
 	}
+	w.worksFor(next.UserID)
 	if err := w.ensureSession(ctx); err != nil {
 		return w.startFailed(ctx, next, err)
 	}
@@ -118,6 +119,7 @@ func (w *worker) startFailed(ctx context.Context, p store.Prompt, err error) err
 }
 
 func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text string, files ...claude.Block) {
+	w.acting.Store(&row.RequestedBy)
 	w.turn = &turn{
 		row: row, prompt: prompt, promptUUID: promptUUID, content: w.session.content.Next(), meter: w.session.meter,
 		pulse: newPulse(w.limits.Quiet),
@@ -167,6 +169,9 @@ func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 	switch m := m.(type) {
 	case *claude.HookCallback:
 		if w.turn != nil {
+			if why := w.noPerson(ctx, m); why != "" {
+				return w.reply(ask.RefuseHook(w.session.proc, m, why))
+			}
 			return w.turn.desk.Hook(ctx, m)
 		}
 		return w.reply(ask.RefuseHook(w.session.proc, m, "No turn is running in this thread, so nobody can be asked. Wait for the next message."))

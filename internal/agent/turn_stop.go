@@ -97,7 +97,10 @@ func (w *worker) mustStop() bool {
 // go on with it.
 func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 	t := w.turn
-	defer func() { w.turn = nil }()
+	defer func() {
+		w.turn = nil
+		w.acting.Store(nil)
+	}()
 	w.letGo(t)
 	if fenced {
 		t.desk.Gone()

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"net"
 	"net/textproto"
 	"net/url"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"deckhand/internal/accounts"
 	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/tools"
 	"deckhand/internal/gateway"
@@ -28,6 +30,31 @@ type mcpYAML struct {
 	Headers map[string]string `yaml:"headers"`
 	// Reads are the names of its read-only tools: a contained posture runs them.
 	Reads names `yaml:"reads"`
+	// As is person where whoever is worked for acts as themselves, and Connect is how they connect; nil: they
+	// enter a token.
+	As      string          `yaml:"as"`
+	Connect *mcpConnectYAML `yaml:"connect"`
+}
+
+// mcpConnectYAML is the OAuth app by which people connect to an MCP server, or where they make a token.
+type mcpConnectYAML struct {
+	ClientID        string `yaml:"client_id"`
+	ClientSecretEnv string `yaml:"client_secret_env"`
+	DeviceURL       string `yaml:"device_url"`
+	TokenURL        string `yaml:"token_url"`
+	UserURL         string `yaml:"user_url"`
+	Scopes          names  `yaml:"scopes"`
+	TokenPage       string `yaml:"token_page"`
+}
+
+// site is where people connect to a server.
+func (s mcpYAML) site() accounts.Site {
+	out := accounts.Site{URL: s.URL, Server: &accounts.Server{}}
+	if c := s.Connect; c != nil {
+		out.ClientID, out.ClientSecretEnv = c.ClientID, c.ClientSecretEnv
+		*out.Server = accounts.Server{DeviceURL: c.DeviceURL, TokenURL: c.TokenURL, UserURL: c.UserURL, Scopes: c.Scopes, TokenPage: c.TokenPage}
+	}
+	return out
 }
 
 var (
@@ -57,6 +84,7 @@ func (v *validation) servers(at string, p projectYAML, kind sandbox.Kind, creden
 		} else {
 			v.mcpAddress(at, s)
 		}
+		v.mcpPerson(at, s, credentials)
 		for i, tool := range s.Reads {
 			if !mcpTool.MatchString(tool) {
 				v.add(fmt.Sprintf("%s.reads[%d]", at, i), "%q is no tool of a server; write its name as the server has it, without mcp__ and without *, such as search_issues", tool)
@@ -66,6 +94,60 @@ func (v *validation) servers(at string, p projectYAML, kind sandbox.Kind, creden
 			v.header(at+".headers."+h, h, s.Headers[h], credentials)
 		}
 	}
+}
+
+// mcpPerson checks how people act at a server as themselves.
+func (v *validation) mcpPerson(at string, s mcpYAML, credentials map[string]bool) {
+	if s.As != "" && s.As != asPerson {
+		v.add(at+".as", "%q is nobody to act as; write person, or leave it out to act as the bot", s.As)
+	}
+	if s.As == "" {
+		if s.Connect != nil {
+			v.add(at+".connect", "nobody connects to a server that acts as the bot; write as: person, or leave connect out")
+		}
+		return
+	}
+	u, err := url.Parse(s.URL)
+	switch {
+	case len(s.Command) > 0 || s.Type == "stdio":
+		v.add(at+".as", "a command runs in the sandbox, where every command could read a person's token; as: person takes a server by HTTP")
+		return
+	case err == nil && u.Scheme == "http" && !loopback(u.Hostname()):
+		v.add(at+".url", "people's tokens are sent there: write https")
+	}
+	for _, h := range sorted(s.Headers) {
+		if textproto.CanonicalMIMEHeaderKey(h) == "Authorization" {
+			v.add(at+".headers."+h, "with as: person this header holds the token of whoever asks; leave it out")
+		}
+	}
+	c := s.Connect
+	if c == nil {
+		return
+	}
+	addresses := map[string]string{"device_url": c.DeviceURL, "token_url": c.TokenURL, "user_url": c.UserURL}
+	for _, name := range sorted(addresses) {
+		u, err := url.Parse(addresses[name])
+		switch {
+		case c.ClientID == "" && addresses[name] == "":
+		case c.ClientID == "":
+			v.add(at+".connect."+name, "this is for an OAuth app; add its client_id, or leave it out, and people enter a token")
+		case addresses[name] == "":
+			v.add(at+".connect", "an OAuth app takes device_url, token_url and user_url (which says whose a token is); without all of them leave client_id out, and people enter a token")
+		case err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Hostname())):
+			v.add(at+".connect."+name, "this is not an https address; write one such as https://example.com/oauth/token")
+		}
+	}
+	if u, err := url.Parse(c.TokenPage); c.TokenPage != "" && (err != nil || u.Host == "" || u.Scheme != "https") {
+		v.add(at+".connect.token_page", "this is not an https address; write the page where people make a token")
+	}
+	if name := c.ClientSecretEnv; name != "" && (kept(name) || credentials[name] || ofTheModel(name)) {
+		v.add(at+".connect.client_secret_env", "%s holds another secret; write the name of a variable that holds the app's own", name)
+	}
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // mcpAddress checks a server that is reached by HTTP.
@@ -181,7 +263,11 @@ func mcpServers(all map[string]mcpYAML) map[string]place.MCPServer {
 	}
 	out := map[string]place.MCPServer{}
 	for name, s := range all {
-		out[name] = place.MCPServer{URL: s.URL, SSE: s.Type == "sse", Headers: s.Headers, Command: s.Command, Env: s.Env}
+		server := place.MCPServer{URL: s.URL, SSE: s.Type == "sse", Headers: s.Headers, Command: s.Command, Env: s.Env}
+		if s.As == asPerson {
+			server.Person = s.site().Host()
+		}
+		out[name] = server
 	}
 	return out
 }

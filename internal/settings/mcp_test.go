@@ -43,6 +43,14 @@ func TestMCPServers(t *testing.T) {
 		t.Errorf("what is sent to a server is no secret: %q", secrets)
 	}
 	for name, tt := range map[string]struct{ project, want string }{
+		"somebody else":            {"mcp_servers: {x: {url: 'https://x.example/mcp', as: bot}}", `"bot" is nobody to act as; write person`},
+		"a command as a person":    {"mcp_servers: {x: {command: /opt/x, as: person}}", "every command could read a person's token"},
+		"a person in clear":        {"mcp_servers: {x: {url: 'http://x.example/mcp', as: person}}", "people's tokens are sent there: write https"},
+		"a person and a header":    {"mcp_servers: {x: {url: 'https://x.example/mcp', as: person, headers: {authorization: 'Bearer x'}}}", "this header holds the token of whoever asks"},
+		"an app for nobody":        {"mcp_servers: {x: {url: 'https://x.example/mcp', connect: {client_id: a}}}", "nobody connects to a server that acts as the bot"},
+		"half an app":              {"mcp_servers: {x: {url: 'https://x.example/mcp', as: person, connect: {client_id: a, device_url: 'https://x.example/d', token_url: 'https://x.example/t'}}}", "an OAuth app takes device_url, token_url and user_url"},
+		"an app in clear":          {"mcp_servers: {x: {url: 'https://x.example/mcp', as: person, connect: {client_id: a, device_url: 'https://x.example/d', token_url: 'http://x.example/t', user_url: 'https://x.example/u'}}}", "this is not an https address"},
+		"an app's secret of ours":  {"mcp_servers: {x: {url: 'https://x.example/mcp', as: person, connect: {client_id: a, client_secret_env: SLACK_BOT_TOKEN, device_url: 'https://x.example/d', token_url: 'https://x.example/t', user_url: 'https://x.example/u'}}}", "SLACK_BOT_TOKEN holds another secret"},
 		"a command":                {"mcp_servers: {x: {type: stdio, url: 'https://x.example/mcp'}}", `:1:51: projects.web.mcp_servers.x: a server is a command or an address; leave out command, or url and headers`},
 		"a type that is none":      {"mcp_servers: {x: {type: ws, url: 'https://x.example/mcp'}}", `:1:57: projects.web.mcp_servers.x.type: "ws" is no type of a server; write http, sse or stdio`},
 		"no command":               {"mcp_servers: {x: {type: stdio}}", "there is no command; write one such as [npx, name@1.2.3]"},

@@ -43,10 +43,18 @@ type personYAML struct {
 	Accounts map[string]string `yaml:"accounts"`
 }
 
-// Sites are the forges at which people can connect their accounts.
+// Sites are the forges and MCP servers at which people can connect their accounts.
 func (f File) Sites() (out []accounts.Site) {
+	known := func(site accounts.Site) bool {
+		return slices.ContainsFunc(out, func(s accounts.Site) bool { return s.Host() == site.Host() })
+	}
 	for _, name := range sorted(f.Projects) {
 		p := f.Projects[name]
+		for _, server := range sorted(f.document.Projects[name].MCPServers) {
+			if s := f.document.Projects[name].MCPServers[server]; s.As == asPerson && !known(s.site()) {
+				out = append(out, s.site())
+			}
+		}
 		if !p.OpensPulls() {
 			continue
 		}
@@ -54,8 +62,7 @@ func (f File) Sites() (out []accounts.Site) {
 		if y := f.document.Projects[name].PullRequests; y != nil && y.Connect != nil {
 			site.ClientID, site.ClientSecretEnv = y.Connect.ClientID, y.Connect.ClientSecretEnv
 		}
-		known := slices.ContainsFunc(out, func(s accounts.Site) bool { return s.Host() == site.Host() })
-		if !known && (site.ClientID != "" || site.EntersToken()) {
+		if !known(site) && (site.ClientID != "" || site.EntersToken()) {
 			out = append(out, site)
 		}
 	}

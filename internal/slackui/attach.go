@@ -197,6 +197,11 @@ func (f *frontend) attached(ctx context.Context, t agent.TurnView) (names []stri
 	return names, err
 }
 
+// OfferConnection implements [agent.Frontend].
+func (f *frontend) OfferConnection(k store.ThreadKey, user, site, sentence string) {
+	f.app.whisper(k.ChannelID, k.ThreadTS, user, render.OfferConnection(sentence, site))
+}
+
 // Attach implements [agent.Frontend].
 func (f *frontend) Attach(k store.ThreadKey, name, text string) {
 	text = f.app.c.Redact(text)

@@ -155,7 +155,7 @@ func allCommands() commands {
 		{
 			name: "connect", act: access.See, steers: true, form: form(`()`),
 			run:  (*App).onConnectCommand,
-			help: render.HelpLine{Say: []string{"connect"}, Means: "have pull requests opened by your own account at the forge"},
+			help: render.HelpLine{Say: []string{"connect"}, Means: "have pull requests opened, and MCP servers called, by your own account"},
 		},
 		{
 			name: "disconnect", act: access.See, steers: true, form: form(`()`),

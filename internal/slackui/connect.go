@@ -16,7 +16,7 @@ import (
 )
 
 // notOffered says why nobody can connect an account.
-const notOffered = "Nobody can connect an account here: that takes a project that opens pull requests, DECKHAND_TOKEN_KEY in the bot's environment, and at GitHub and GitLab pull_requests.connect in deckhand.yaml. An admin can set them."
+const notOffered = "Nobody can connect an account here: that takes a project that opens pull requests, with pull_requests.connect in deckhand.yaml at GitHub and GitLab, or an MCP server with as: person; and DECKHAND_TOKEN_KEY in the bot's environment. An admin can set them."
 
 // connectLimit is how long a person has to enter a code.
 const connectLimit = 15 * time.Minute
@@ -34,11 +34,11 @@ func (a *App) accountsOf(ctx context.Context, team, user string) ([]render.Accou
 	seen := map[string]bool{}
 	for _, c := range connected {
 		seen[c.Host] = true
-		out = append(out, render.Account{Host: c.Host, Login: c.Login, Dead: c.DeadAt != nil})
+		out = append(out, render.Account{Host: c.Host, Login: c.Login, Dead: c.DeadAt != nil, Server: accounts.IsServer(c.Host)})
 	}
 	for _, s := range a.c.Accounts.Sites {
 		if _, ok := a.c.Accounts.Site(s.Host()); ok && !seen[s.Host()] {
-			out = append(out, render.Account{Host: s.Host()})
+			out = append(out, render.Account{Host: s.Host(), Server: s.Server != nil})
 		}
 	}
 	return out, nil
@@ -70,7 +70,7 @@ func (a *App) onConnectClick(ctx context.Context, in *incoming, button *slack.Bl
 		return "not offered", nil
 	}
 	if site.EntersToken() {
-		return "asked for a token", a.open(ctx, in, render.ConnectByToken(site.Host(), site.TokenPage()))
+		return "asked for a token", a.open(ctx, in, render.ConnectByToken(site.Host(), site.TokenPage(), site.Server != nil))
 	}
 	code, address, wait, err := a.c.Accounts.Begin(ctx, site)
 	if err != nil {
@@ -117,7 +117,11 @@ func (a *App) bind(ctx context.Context, site accounts.Site, user string, t *oaut
 		a.TellPerson(user, err.Error()+".")
 		return
 	}
-	a.TellPerson(user, "You are connected to "+site.Host()+" as "+login+". Pull requests that you ask for are opened, merged and answered by that account. Write “disconnect” to end that.")
+	does := "Pull requests that you ask for are opened, merged and answered by that account."
+	if site.Server != nil {
+		does = "In work that you ask for, from your next message on, the tools of that MCP server act as you."
+	}
+	a.TellPerson(user, "You are connected to "+site.Host()+" as "+login+". "+does+" Write “disconnect” to end that.")
 }
 
 // onDisconnectClick ends a connection of whoever pressed: whose it is, no button says.

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,18 @@ type MCPServer struct {
 	SSE bool // the older form, of two addresses
 	// Headers are added outside. ${NAME} in a value is a variable of the bot's environment.
 	Headers map[string]string
+	// Person is the site at which people connect to it, who act there as themselves; empty for none. Acts is as
+	// whom a process acts.
+	Person string
+	Acts   *egress.Person
+}
+
+// nobody is as whom a process acts that was begun for nobody.
+var nobody = egress.Person{
+	Token: func(context.Context) (string, error) {
+		return "", errors.New("this server acts as whoever asks, and nobody does")
+	},
+	Refused: func(context.Context, string) {},
 }
 
 var variableUse = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
@@ -63,7 +76,10 @@ func (s MCPServer) server() (egress.Server, error) {
 	if err != nil {
 		return egress.Server{}, err
 	}
-	out := egress.Server{URL: u, SSE: s.SSE, Headers: http.Header{}}
+	out := egress.Server{URL: u, SSE: s.SSE, Headers: http.Header{}, Person: s.Acts}
+	if s.Person != "" && s.Acts == nil {
+		out.Person = &nobody
+	}
 	for name, value := range s.Headers {
 		for _, variable := range Variables(value) {
 			v := os.Getenv(variable)

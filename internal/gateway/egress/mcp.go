@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bytes"
+	"context"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -35,6 +36,30 @@ type Server struct {
 	SSE bool
 	// Headers are set on every call. They are not visible inside.
 	Headers http.Header
+	// Person is whom its calls are made for; nil for nobody.
+	Person *Person
+}
+
+// Person is somebody as whom a server is called.
+type Person struct {
+	// Token is what they are called by now, as a bearer. Its error is a sentence.
+	Token func(ctx context.Context) (string, error)
+	// Refused is told that the server did not take a token.
+	Refused func(ctx context.Context, token string)
+}
+
+// called is the server as it is called now: with its person's token, if it has one.
+func (s Server) called(ctx context.Context) (Server, *refusal) {
+	if s.Person == nil {
+		return s, nil
+	}
+	token, err := s.Person.Token(ctx)
+	if err != nil {
+		return s, &refusal{http.StatusForbidden, err.Error()}
+	}
+	s.Headers = s.Headers.Clone()
+	s.Headers.Set("Authorization", "Bearer "+token)
+	return s, nil
 }
 
 // prefix is the path below which calls leave.
@@ -94,6 +119,9 @@ func (s *Session) mcp(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	to, no := server.admit(r)
+	if no == nil {
+		server, no = server.called(r.Context())
+	}
 	if no != nil {
 		s.tally.add("mcp:"+name, Total{Refused: 1})
 		no.write(w)
@@ -109,6 +137,10 @@ func (s *Session) mcp(w http.ResponseWriter, r *http.Request) {
 		},
 		Transport: s.proxy.servers, FlushInterval: -1, ErrorLog: zap.NewStdLog(zap.NewNop()),
 		ModifyResponse: func(resp *http.Response) error {
+			if resp.StatusCode == http.StatusUnauthorized && server.Person != nil {
+				_, token, _ := strings.Cut(server.Headers.Get("Authorization"), " ")
+				server.Person.Refused(context.WithoutCancel(r.Context()), token)
+			}
 			err := server.answered(resp)
 			resp.Body = countedBody{resp.Body, visit.down}
 			return err
@@ -131,7 +163,10 @@ func (s Server) admit(r *http.Request) (*url.URL, *refusal) {
 	}
 	p, prefix := r.URL.EscapedPath(), s.prefix()
 	low := strings.ToLower(p)
-	crooked := slices.ContainsFunc([]string{"/../", "/./", "//", "%2e", "%2f", "%5c", "\\"}, func(part string) bool { return strings.Contains(low+"/", part) })
+	if slices.Contains(strings.Split(low, "/"), ".well-known") {
+		return nil, &refusal{http.StatusNotFound, "Nothing is found out here: who is called as whom is decided outside."}
+	}
+	crooked := p != "/" && slices.ContainsFunc([]string{"/../", "/./", "//", "%2e", "%2f", "%5c", "\\"}, func(part string) bool { return strings.Contains(low+"/", part) })
 	if crooked && p != s.URL.EscapedPath() || p != prefix && !strings.HasPrefix(p, prefix+"/") {
 		return nil, &refusal{http.StatusNotFound, "This path does not belong to the MCP server."}
 	}

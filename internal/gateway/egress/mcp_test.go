@@ -2,7 +2,9 @@ package egress
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,7 +36,7 @@ func withServers(t *testing.T, h http.HandlerFunc) *world {
 	}
 	headers := http.Header{"Authorization": {serverSecret}}
 	return newWorld(t, Options{Token: serverToken, Servers: map[string]Server{
-		"stock": {URL: at("/api/mcp?key=7"), Headers: headers}, "old": {URL: at("/old/sse"), SSE: true, Headers: headers},
+		"stock": {URL: at("/api/mcp?key=7"), Headers: headers}, "root": {URL: at("/"), Headers: headers}, "bare": {URL: at(""), Headers: headers}, "old": {URL: at("/old/sse"), SSE: true, Headers: headers},
 	}})
 }
 
@@ -95,6 +97,12 @@ func TestServers(t *testing.T) {
 		{"POST", "stock", serverToken, "/api/mcp/%2E%2E%2Fadmin", "a", 404, ""},
 		{"POST", "stock", serverToken, "/api/mcp//admin", "a", 404, ""},
 		{"POST", "stock", serverToken, "/api/mcp/..", "a", 404, ""},
+		{"GET", "stock", serverToken, "/api/mcp/.well-known/oauth-protected-resource", "", 404, ""},
+		{"GET", "root", serverToken, "/", "", 200, ""},
+		{"GET", "bare", serverToken, "/", "", 200, ""},
+		{"GET", "bare", serverToken, "//x", "", 404, ""},
+		{"GET", "root", serverToken, "/.well-known/oauth-authorization-server", "", 404, ""},
+		{"GET", "root", serverToken, "/.Well-Known/oauth-authorization-server", "", 404, ""},
 		{"POST", "old", serverToken, "/api/mcp", "a", 404, ""},
 		{"POST", "stock", serverToken, "/api/mcp", "elsewhere", 502, "The MCP server stock cannot be reached. An admin finds the reason in the bot's log.\n"},
 		{"POST", "stock", serverToken, "/api/mcp", "refused", 401, "the token … is over: …"},
@@ -126,8 +134,50 @@ func TestMCPConfig(t *testing.T) {
 	server := func(kind, path, name string) any {
 		return map[string]any{"type": kind, "url": "http://${ADDRESS}" + path, "headers": map[string]any{"X-Deckhand-Token": "${TOKEN}", "X-Deckhand-Server": name}}
 	}
-	want := any(map[string]any{"stock": server("http", "/api/mcp", "stock"), "old": server("sse", "/old/sse", "old")})
+	want := any(map[string]any{"stock": server("http", "/api/mcp", "stock"), "root": server("http", "/", "root"), "bare": server("http", "", "bare"), "old": server("sse", "/old/sse", "old")})
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestAServerIsCalledAsAPerson: with their token and no other's; while nobody's turn runs, or they
+// are not connected, nothing leaves. A token that is not taken is told of, and an answer does not
+// repeat it.
+func TestAServerIsCalledAsAPerson(t *testing.T) {
+	t.Parallel()
+	w := withServers(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "Bearer token-of-grace" {
+			w.Header().Set("WWW-Authenticate", "Bearer resource_metadata=x")
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		fmt.Fprint(w, "called by ", r.Header.Get("Authorization"))
+	})
+	token, why := "", error(nil)
+	var refused []string
+	server := w.options.Servers["stock"]
+	server.Person = &Person{
+		Token:   func(context.Context) (string, error) { return token, why },
+		Refused: func(_ context.Context, token string) { refused = append(refused, token) },
+	}
+	w.options.Servers["stock"] = server
+	for _, c := range []struct {
+		token, why string
+		status     int
+		want       string
+	}{
+		{"token-of-ada", "", 200, "called by Bearer token-of-ada"},
+		{"token-of-grace", "", 401, "called by …"},
+		{"", "nobody is connected", 403, "nobody is connected\n"},
+	} {
+		if token, why = c.token, nil; c.why != "" {
+			why = errors.New(c.why)
+		}
+		resp, body := w.call("POST", "stock", serverToken, "/api/mcp", "a")
+		if resp.StatusCode != c.status || body != c.want || resp.Header.Get("Www-Authenticate") != "" {
+			t.Errorf("with %q: %d %q %v", c.token, resp.StatusCode, body, resp.Header)
+		}
+	}
+	if diff := cmp.Diff([]string{"token-of-grace"}, refused); diff != "" {
+		t.Errorf("refused (-want +got):\n%s", diff)
 	}
 }

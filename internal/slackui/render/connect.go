@@ -6,7 +6,7 @@ import (
 	"deckhand/internal/slackui/render/mrkdwn"
 )
 
-// The buttons about a person's own accounts at forges; their values are hosts.
+// The buttons about a person's own accounts at forges and MCP servers; their values are hosts.
 const (
 	ActionConnect    = "connect"
 	ActionDisconnect = "disconnect"
@@ -19,11 +19,12 @@ const (
 	TokenField      = "token"
 )
 
-// Account is a forge at which a person can connect their own account, or has; Login is empty
+// Account is a forge or an MCP server at which a person can connect their own account, or has; Login is empty
 // for not connected, and Dead is true of a connection that has ended.
 type Account struct {
 	Host, Login string
 	Dead        bool
+	Server      bool // it is an MCP server
 }
 
 // accountsMost is how many are listed.
@@ -31,21 +32,32 @@ const accountsMost = 5
 
 // Accounts is what a person is told, in private, of their accounts.
 func Accounts(all []Account) Page {
-	p := Page{Text: "Your accounts at forges"}
+	p := Page{Text: "Your accounts"}
 	for _, a := range all[:min(len(all), accountsMost)] {
 		p.Blocks = append(p.Blocks, accountBlocks(a)...)
 	}
 	return p
 }
 
+// OfferConnection tells a person a sentence, with the button by which they connect.
+func OfferConnection(sentence, host string) Page {
+	p := Sentence(sentence)
+	p.Blocks = append(p.Blocks, slack.NewActionBlock("account:"+host+":do", button(ActionConnect, host, "Connect…", slack.StylePrimary)))
+	return p
+}
+
 func accountBlocks(a Account) []slack.Block {
 	host := mrkdwn.CodeWithin(a.Host, 100)
 	said, connect := host+" is not connected. There Deckhand acts for you as itself, or not at all.", button(ActionConnect, a.Host, "Connect…", slack.StylePrimary)
+	does := "Pull requests that you ask for are opened, merged and answered by that account."
+	if a.Server {
+		said, does = host+" is not connected. The tools of that MCP server are missing in work that you ask for.", "In work that you ask for, its tools act as you."
+	}
 	buttons := []slack.BlockElement{connect}
 	if a.Login != "" {
-		said, buttons = "✅ "+host+": you are "+mrkdwn.EscapeWithin(mrkdwn.OneLine(a.Login), 100)+". Pull requests that you ask for are opened, merged and answered by that account.", nil
+		said, buttons = "✅ "+host+": you are "+mrkdwn.EscapeWithin(mrkdwn.OneLine(a.Login), 100)+". "+does, nil
 		if a.Dead {
-			said, buttons = "⚠️ Your connection to "+host+" has ended: the forge does not take its token any more. Nothing is done there for you until you connect again, or disconnect.", []slack.BlockElement{connect}
+			said, buttons = "⚠️ Your connection to "+host+" has ended: its token is not taken there any more. Nothing is done there for you until you connect again, or disconnect.", []slack.BlockElement{connect}
 		}
 		buttons = append(buttons, button(ActionDisconnect, a.Host, "Disconnect", slack.StyleDanger))
 	}
@@ -64,14 +76,21 @@ func ConnectByCode(host, address, code string) slack.ModalViewRequest {
 }
 
 // ConnectByToken is the form in which a person enters a token.
-func ConnectByToken(host, address string) slack.ModalViewRequest {
+func ConnectByToken(host, address string, server bool) slack.ModalViewRequest {
 	v := modal("Connect", CallbackConnect, host)
 	v.Submit = plain("Connect", modalTitle)
 	input := slack.NewPlainTextInputBlockElement(nil, TokenField)
 	input.MaxLength = 500
+	say := "Make a token at " + mrkdwn.Link(address, host) + ", with the scopes " + mrkdwn.Code("write:repository") + ", " + mrkdwn.Code("write:issue") + " and " + mrkdwn.Code("read:user") + ", and enter it here."
+	switch {
+	case server && address == "":
+		say = "Make a token for " + mrkdwn.CodeWithin(host, 100) + " there, and enter it here. The MCP server is called with it in work that you ask for."
+	case server:
+		say = "Make a token at " + mrkdwn.Link(address, host) + ", and enter it here. The MCP server is called with it in work that you ask for."
+	}
 	v.Blocks.BlockSet = []slack.Block{
-		section("", "Make a token at "+mrkdwn.Link(address, host)+", with the scopes "+mrkdwn.Code("write:repository")+", "+mrkdwn.Code("write:issue")+" and "+mrkdwn.Code("read:user")+", and enter it here."),
-		slack.NewInputBlock(TokenField, plain("Token", 2000), plain("Deckhand keeps it encrypted. Disconnect, and remove it at the forge, to end that.", 2000), input),
+		section("", say),
+		slack.NewInputBlock(TokenField, plain("Token", 2000), plain("Deckhand keeps it encrypted. Disconnect, and remove it where you have made it, to end that.", 2000), input),
 	}
 	return v
 }
