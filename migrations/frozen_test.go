@@ -49,7 +49,7 @@ var landed = map[string]string{
 	"00034_forks.sql":            "7205b2887ff1a83d7b1e00bd205da18a989d6b5ff75bd2dbc6c8af7d99c7208a",
 	"00035_bindings.sql":         "7449ae7506ef65ea4cd61b15517ba5c20c3bd9f5ecb968fc01e8aba981fa98a0",
 	"00036_mcp_tools.sql":        "59f82d2df71d2be8725b850f2f95eb42ed7d40bb4a479714a6db58075d6dfd29",
-	"00038_trust.sql":            "2e58584e7fdcb883895310a83893154b3bd239b2d1211650526b352b2000d8a8",
+	"00037_trust.sql":            "2e58584e7fdcb883895310a83893154b3bd239b2d1211650526b352b2000d8a8",
 	"00027_pulls.sql":            "439b16744c076138ec8201577e4eb391732cfaf4e2dd17dab576b3974aedc80e",
 }
 

@@ -48,7 +48,9 @@ var losses = map[int64][]string{
 	32: nil,
 	33: nil,
 	34: nil,
-	38: {"trust"},
+	35: {"bindings"},
+	36: {"mcp_tools"},
+	37: {"trust"},
 }
 
 // TableRows is a table's number of rows.
