@@ -232,15 +232,13 @@ func (w *world) firstByte(b *testing.B, began time.Time) (at time.Time) {
 	return at
 }
 
-// BenchmarkSilence is what a bot takes a minute that nobody uses: statements, commits that write,
-// and the share of a core.
+// BenchmarkSilence is what a bot without sessions takes a minute that nobody uses: statements,
+// transactions with some that write if there is something to write, and the share of a core.
 func BenchmarkSilence(b *testing.B) {
 	const silence = time.Minute
 	w := unstartedWorld(b)
 	w.program = builtBot(b)
 	w.start()
-	thread := w.post(linus, eng, "", "@deckhand say: warm")
-	w.done(eng, thread, thread)
 	time.Sleep(15 * time.Second) // what follows a start is over
 	read := w.statementLog(b)
 	time.Sleep(2 * time.Second)
