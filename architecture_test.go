@@ -56,7 +56,7 @@ var rules = []struct {
 		reason: "what a file is follows from its bytes: it can be attacked in a test without Slack, threads or a process",
 	},
 	{
-		room: "internal/agent", not: []string{"internal/slackui", "internal/playground", "cmd"},
+		room: "internal/agent", not: []string{"internal/chat", "internal/slackui", "internal/playground", "cmd"},
 		reason: "the agent shows turns through its Frontend interface and must run without Slack",
 	},
 	{
@@ -152,6 +152,18 @@ var rules = []struct {
 		reason: "what is a secret follows from the text alone, for Slack and for the logs",
 	},
 	{
+		room: "internal/chat", not: []string{"internal/slackui", "internal/playground", "cmd"},
+		reason: "cmd/bot → slackui → chat → agent: what people want and are told is the same in every chat, and another one would be a room beside slackui",
+	},
+	{
+		room: "internal/chat/view", not: []string{"internal/chat"}, except: []string{"internal/chat/view"},
+		reason: "views are plain values: they do nothing",
+	},
+	{
+		room: "internal/plaintext", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/plaintext"},
+		reason: "what people see of a text follows from the text alone",
+	},
+	{
 		room: "internal/slackui", not: []string{"internal/playground", "cmd"},
 		reason: "the bot cannot tell the playground from Slack",
 	},
@@ -160,7 +172,7 @@ var rules = []struct {
 		reason: "rendering is pure: it neither sends nor waits",
 	},
 	{
-		room: "internal/slackui/render/mrkdwn", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/slackui/render/mrkdwn"},
+		room: "internal/slackui/render/mrkdwn", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/slackui/render/mrkdwn", "internal/plaintext"},
 		reason: "what is safe to show follows from the text alone",
 	},
 	{
@@ -266,12 +278,27 @@ func packages(t *testing.T) map[string]map[string][]string {
 	return out
 }
 
+// A chat knows no other: the Slack SDK is what slackui and the playground speak.
+func TestTheChatKnowsNoSlack(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("internal/chat/*.go")
+	views, viewErr := filepath.Glob("internal/chat/view/*.go")
+	if err != nil || viewErr != nil || len(files) == 0 || len(views) == 0 {
+		t.Fatal(files, views, err, viewErr)
+	}
+	for _, file := range append(files, views...) {
+		if !strings.HasSuffix(file, "_test.go") && strings.Contains(read(t, file), `"github.com/slack-go/`) {
+			t.Errorf("%s imports the Slack SDK: what people want and are told is the same in every chat", file)
+		}
+	}
+}
+
 // The screen shows what was said and done in a turn. It needs the value that says so,
 // and neither the process nor its protocol.
 func TestTheScreenNeedsOnlyATurnsOutput(t *testing.T) {
 	t.Parallel()
 	for dir, files := range packages(t) {
-		if !within(dir, "internal/slackui") {
+		if !within(dir, "internal/slackui", "internal/chat") {
 			continue
 		}
 		for file, imports := range files {
@@ -341,7 +368,7 @@ func TestTheSeamIsAsItIsDrawn(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, seam, _ := strings.Cut(string(text), "What `agent` and `transcript` take of `claude`, ")
-	seam, _, _ = strings.Cut(seam, "**Between `agent` and `slackui`**")
+	seam, _, _ = strings.Cut(seam, "**Between `chat` and `slackui`**")
 	if want := fmt.Sprintf("%d names:", len(taken)); !strings.HasPrefix(seam, want) {
 		t.Errorf("docs/architecture.md: it counts otherwise; they take %s", want)
 	}

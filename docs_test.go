@@ -242,7 +242,7 @@ func TestTheProtocolsTable(t *testing.T) {
 	t.Parallel()
 	_, table, _ := strings.Cut(read(t, "docs/protocol.md"), "\n## Where people use it\n")
 	table, _, _ = strings.Cut(table, "\n## ")
-	commands := read(t, "internal/slackui/commands.go") + read(t, "internal/slackui/render/steps.go")
+	commands := read(t, "internal/chat/commands.go") + read(t, "internal/slackui/render/steps.go")
 	named, rows, tree := 0, 0, files(t)
 	for _, m := range row.FindAllStringSubmatch(table, -1)[2:] {
 		where := strings.TrimSpace(m[1])

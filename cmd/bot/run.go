@@ -22,6 +22,7 @@ import (
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude/reaper"
 	"deckhand/internal/agent/place"
+	"deckhand/internal/chat"
 	"deckhand/internal/doctor"
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/egress"
@@ -140,12 +141,12 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 		return nil, err
 	}
 	own := accounts.New(accounts.Config{Store: b.store, Key: key, Sites: c.Sites(), Logins: c.Logins(), Log: b.log.Named("accounts")})
-	b.app = slackui.New(d.Workspace, slackui.Config{
+	b.app = slackui.New(d.Workspace, slackui.Config{Config: chat.Config{
 		Store: b.store, Access: c.Access, Budgets: c.Budgets, Authors: c.Authors(), Accounts: own, Attachments: c.Attachments(), HidePictures: c.HidesPictures(), Reactions: c.Reactions(), Reminders: tell, Calls: c.Calls(), Sandboxes: c.Sandboxes(),
-		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone, Replica: b.replica.ID, CatchUp: e.CatchUp,
+		Replica: b.replica.ID, CatchUp: e.CatchUp,
 		Health: func(ctx context.Context) []string { return b.checks().look(ctx).words() },
 		Redact: secrets.Redact, Log: b.log.Named("slack"),
-	})
+	}, Costs: b.store, Digests: c.Digests, AskersTimeZone: c.AskersTimeZone})
 	own.EmailOf, own.Tell = b.app.EmailOf, b.app.TellPerson
 	b.gateway, err = gateway.New(gateway.Options{Dir: filepath.Join(e.DataDir, "gateway"), Listen: e.Gateway(), Log: b.log.Named("gateway")})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/place"
+	"deckhand/internal/chat"
 	"deckhand/internal/settings"
 	"deckhand/internal/slackui"
 	"deckhand/internal/spelling"
@@ -166,7 +167,7 @@ func (d *Doctor) bindings(ctx context.Context) []Finding {
 		return []Finding{{name, Skipped, "the database does not have them yet: bot run brings its schema up"}}
 	}
 	out := []Finding{}
-	for _, line := range slackui.Unwritten(all, d.File.Access, func(id string) string { return id }) {
+	for _, line := range chat.Unwritten(all, d.File.Access, func(id string) string { return id }) {
 		out = append(out, Finding{name, Warning, line})
 	}
 	if len(out) == 0 {

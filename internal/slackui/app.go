@@ -4,20 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"net/mail"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
-	"golang.org/x/time/rate"
 
-	"deckhand/internal/access"
-	"deckhand/internal/accounts"
 	"deckhand/internal/agent"
-	"deckhand/internal/agent/spend"
-	"deckhand/internal/attachment"
+	"deckhand/internal/chat"
 	"deckhand/internal/jobs"
 	"deckhand/internal/slackui/costs"
 	"deckhand/internal/slackui/directory"
@@ -25,73 +18,32 @@ import (
 	"deckhand/internal/slackui/render"
 )
 
-// Config is what the app needs. Store is required.
+// Config is what the app needs, beside what every chat needs.
 type Config struct {
-	Store   Store
-	Access  access.Rules // and where people work
-	Budgets []spend.Budget
-	// Sandboxes say by project what shuts its sessions in: "bwrap, no network".
-	Sandboxes map[string]string
-	// Replica names this bot among those that share the database.
-	Replica string
-	// Reminders say whom to tell of an approval that waits, stage by stage: "thread",
-	// "approvers" (each by direct message), or a channel's id.
-	Reminders [][]string
-	// Calls say by project how those who may decide learn of a request; one that is not
-	// named mentions them in the thread.
-	Calls map[string]access.Call
+	chat.Config
+	// Costs is the database as questions about costs need it.
+	Costs costs.Store
 	// Digests are reports on costs that are posted again and again.
 	Digests []costs.Digest
 	// AskersTimeZone counts days in answers about costs in the zone of the person who
 	// asks, as Slack has it, instead of the store's.
 	AskersTimeZone bool
-	// Authors are the names and addresses that commits have of people whose profiles have no address.
-	Authors map[string]mail.Address
-	// Accounts are people's own at forges.
-	Accounts *accounts.Service
-	// Attachments bound what people may attach to their messages.
-	Attachments attachment.Limits
-	// Reactions are the emojis that do something, by their names: [ReactionBegins] or [ReactionStops].
-	Reactions map[string]string
-	// HidePictures leaves it at a word that a tool has returned a picture.
-	HidePictures bool
-	// CatchUp is how old a post may be that nobody heard, to be worked on all the same.
-	CatchUp time.Duration
-	// Health says in sentences how this bot is, the first one in a word or two; nil: nothing
-	// is said.
-	Health func(ctx context.Context) []string
-	// Redact is applied to all text of the model and of tools before it leaves.
-	Redact func(string) string
-	Log    *zap.Logger
 }
 
 // App is the bot in one Slack workspace. Create it with [New], hand
-// [App.Frontend] to a supervisor, and call [App.Run].
+// [App.Frontend] to a supervisor, and call [App.Run]. It implements [chat.Screen].
 type App struct {
-	c         Config
-	log       *zap.Logger
+	*chat.Chat
+	c         *chat.Config  // the chat's
 	client    *slack.Client // for its sockets
 	api       webAPI
 	self      identity
-	commands  commands
 	publisher *publish.Scheduler
 	people    *directory.Directory
-	refused   refusals
 	frontend  *frontend
 	sessions  *sessions
-	outbox    *outbox
 	costs     *costs.Accountant
-	agent     *agent.Supervisor
-	readers   chan struct{} // holds one for each conversation that is being read, see findResults
-	lanes     lanes
-	inbox     inboxKeeper
-	cursor    cursor
-	homes     homes
-	lookRate  *rate.Limiter
-	bound     *atomic.Pointer[map[string]string] // see setup.go
-	features  func(context.Context) []Feature    // of the workspace; nil: nobody asks
-	envelopes sync.WaitGroup
-	connected atomic.Bool
+	features  func(context.Context) []Feature // of the workspace; nil: nobody asks
 }
 
 // New is the app of a workspace that has let us in.
@@ -109,24 +61,18 @@ func New(w *Workspace, c Config) *App {
 
 // newApp is an app whose tokens are known to be good.
 func newApp(c Config, client *slack.Client, self identity) *App {
-	bound := new(atomic.Pointer[map[string]string])
-	c.Access.Places.Bound = func() map[string]string {
-		if all := bound.Load(); all != nil {
-			return *all
-		}
-		return nil
-	}
-	a := &App{bound: bound, inbox: inboxKeeper{holder: c.Replica + "/" + rand.Text(), look: make(chan struct{}, 1)}, c: c, log: c.Log, commands: allCommands(), client: client, api: client, self: self}
-	a.cursor.wake, a.cursor.look, a.lookRate = make(chan struct{}, 1), make(chan struct{}, 1), newScanRate()
-	a.homes.wake, a.homes.news, a.readers = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, readAtOnce)
+	a := &App{c: &c.Config, client: client, api: client, self: self}
+	c.Access.Places.Bound = func() map[string]string { return a.Bound() } // for what is no part of the Chat
 	a.people = directory.New(client, c.Log.Named("directory"))
 	a.publisher = publish.New(client, publish.Options{Log: c.Log.Named("publish")})
-	a.frontend, a.outbox, a.sessions = newFrontend(a), newOutbox(a), newSessions(a)
 	a.costs = costs.New(costs.Config{
-		Team: a.self.TeamID, Store: c.Store, Access: c.Access, People: a.people, API: a.api, Publisher: a.publisher,
-		Whisper: a.whisper, Say: a.say, Permalink: a.permalink, Redact: c.Redact, Log: c.Log.Named("costs"),
+		Team: a.self.TeamID, Store: c.Costs, Access: c.Access, People: a.people, API: a.api, Publisher: a.publisher,
+		Whisper: a.whisper, Say: a.say, Permalink: a.Permalink, Redact: c.Redact, Log: c.Log.Named("costs"),
 		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone,
 	})
+	a.frontend, a.sessions = newFrontend(a), newSessions(a)
+	a.Chat = chat.New(c.Config, chat.Self{Team: self.TeamID, User: self.UserID}, a, people{a.people}, a.costs)
+	a.c = a.Settings()
 	return a
 }
 
@@ -139,28 +85,21 @@ func (a *App) JobHandlers() []jobs.Handler { return a.costs.JobHandlers() }
 // TeamID is the Slack workspace that the tokens belong to.
 func (a *App) TeamID() string { return a.self.TeamID }
 
-// Connected reports whether Slack is delivering to us.
-func (a *App) Connected() bool { return a.connected.Load() }
-
 // Run takes what Slack delivers until ctx ends, and sends what there is to show
 // until publishing ends: a supervisor that stops in between still has its last
-// words shown. Whatever Slack refuses is logged and tried again; [App.Connected]
+// words shown. Whatever Slack refuses is logged and tried again; [chat.Chat.Connected]
 // tells.
 func (a *App) Run(ctx, publishing context.Context, supervisor *agent.Supervisor) {
-	a.agent = supervisor
+	a.Begin(supervisor)
 	var publisher sync.WaitGroup
 	publisher.Go(func() { a.publish(publishing) })
-	var digests sync.WaitGroup
-	digests.Go(func() { a.costs.KeepDigestsScheduled(ctx) })
-	var inbox sync.WaitGroup
-	inbox.Go(func() { a.keepInbox(ctx) })
-	inbox.Go(func() { a.keepCursor(ctx) })
-	inbox.Go(func() { a.keepHomes(ctx) })
-	inbox.Go(func() { a.learnFeatures(ctx) })
+	var keeping sync.WaitGroup
+	keeping.Go(func() { a.costs.KeepDigestsScheduled(ctx) })
+	keeping.Go(func() { a.Chat.Run(ctx) })
+	keeping.Go(func() { a.learnFeatures(ctx) })
 	a.listen(ctx)
-	inbox.Wait()
-	a.envelopes.Wait()
-	digests.Wait()
+	keeping.Wait()
+	a.Wait()
 	publisher.Wait()
 }
 
@@ -168,18 +107,18 @@ func (a *App) Run(ctx, publishing context.Context, supervisor *agent.Supervisor)
 func (a *App) publish(ctx context.Context) {
 	sending, enough := context.WithCancel(context.WithoutCancel(ctx))
 	var cards, keeping sync.WaitGroup
-	keeping.Go(func() { a.outbox.keepUp(ctx) })
+	keeping.Go(func() { a.Outbox.KeepUp(ctx) })
 	cards.Go(func() {
 		<-ctx.Done()
 		a.frontend.finish()
 		enough()
 	})
 	if err := a.publisher.Run(sending); err != nil {
-		a.log.Warn("the last messages to Slack", zap.Error(err))
+		a.c.Log.Warn("the last messages to Slack", zap.Error(err))
 	}
 	cards.Wait()
 	keeping.Wait()
-	a.outbox.close()
+	a.Outbox.Close()
 }
 
 // mention is how people write to us in text that Slack delivers.
@@ -213,19 +152,13 @@ func (a *App) whisperTo(channel, threadTS, user string, page render.Page, end fu
 	})
 }
 
-// reply answers the person who said or clicked something where they did, so that
-// nobody else sees it.
-func (a *App) reply(in *incoming, page render.Page) {
-	a.whisper(in.store.ChannelID, in.store.ThreadTS, in.store.UserID, page)
-}
-
 // say posts a page into a thread, and tries for long: what was told to nobody was
 // not said.
 func (a *App) say(channel, threadTS string, page render.Page) {
 	a.publisher.Show(publish.Message{
 		Key: "say/" + rand.Text(), Channel: channel, ThreadTS: threadTS, Group: threadTS,
 		Page: page, Priority: publish.Answer, Final: true,
-		OnError: func(err error) { a.log.Error("say something in a thread", zap.Error(err)) },
+		OnError: func(err error) { a.c.Log.Error("say something in a thread", zap.Error(err)) },
 	})
 }
 

@@ -16,9 +16,9 @@ import (
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/threadtools"
 	"deckhand/internal/attachment"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -167,7 +167,7 @@ func (f *frontend) attach(t agent.TurnView, files []render.File) {
 				return
 			}
 			if err != nil {
-				f.app.log.Warn("slack takes no file; a long answer is shown in messages", zap.Int64("turn", t.ID), zap.Error(err))
+				f.app.c.Log.Warn("slack takes no file; a long answer is shown in messages", zap.Int64("turn", t.ID), zap.Error(err))
 			}
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -238,7 +238,7 @@ func (a *App) PostFiles(ctx context.Context, k store.ThreadKey, files ...threadt
 		case file.Kind == attachment.Text:
 			file.Content = []byte(a.c.Redact(string(file.Content)))
 		}
-		title := mrkdwn.Prefix(a.c.Redact(mrkdwn.OneLine(f.Title)), fileTitleMost)
+		title := plaintext.Prefix(a.c.Redact(plaintext.OneLine(f.Title)), fileTitleMost)
 		out = append(out, slack.UploadFileParameters{Content: string(file.Content), Filename: file.Name, Title: cmp.Or(title, file.Name)})
 	}
 	ended := make(chan error, 1)
@@ -254,7 +254,7 @@ func (a *App) PostFiles(ctx context.Context, k store.ThreadKey, files ...threadt
 		err = ctx.Err()
 	}
 	if err != nil {
-		a.log.Warn("post files of a session", zap.String("name", files[0].Name), zap.Error(err))
+		a.c.Log.Warn("post files of a session", zap.String("name", files[0].Name), zap.Error(err))
 		return errors.New("the file was not taken: Deckhand may lack the right to post files here, or Slack is slow")
 	}
 	return nil

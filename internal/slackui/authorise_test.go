@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/access"
+	"deckhand/internal/chat"
 	"deckhand/internal/playground/slack"
-	"deckhand/internal/slackui/directory"
 	"deckhand/internal/store/storetest"
 )
 
@@ -30,10 +30,7 @@ func workspaceApp(t *testing.T, roles access.Roles) *App {
 		}
 	})
 	api := slackgo.New(workspace.BotToken(), slackgo.OptionAPIURL(server.URL+"/api/"))
-	return &App{
-		c: Config{Access: access.Rules{Roles: roles}, Store: storetest.New(t)}, log: zap.NewNop(), api: api,
-		self: identity{TeamID: slack.TeamID, UserID: slack.BotUser}, people: directory.New(api, zap.NewNop()),
-	}
+	return newApp(Config{Config: chat.Config{Access: access.Rules{Roles: roles}, Store: storetest.New(t), Log: zap.NewNop()}}, api, identity{TeamID: slack.TeamID, UserID: slack.BotUser})
 }
 
 // TestAuthorise: what Slack says of people, channels and groups reaches access. The
@@ -63,7 +60,7 @@ func TestAuthorise(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for act, want := range map[access.Act]string{access.Prompt: tt.uses, access.Stop: tt.uses, access.See: tt.uses, access.Approve: tt.approves} {
-			r := a.authorise(t.Context(), person{TeamID: slack.TeamID, UserID: tt.user, ChannelID: tt.channel}, act)
+			r := byHand(a).Authorise(t.Context(), slack.TeamID, tt.user, tt.channel, act)
 			switch {
 			case (r == nil) != (want == yes):
 				t.Errorf("%s, %s: refused: %v", tt.who, act, r)
@@ -72,7 +69,7 @@ func TestAuthorise(t *testing.T) {
 			}
 		}
 	}
-	if r := a.authorise(t.Context(), person{TeamID: slack.OtherTeamID, UserID: slack.UserAda, ChannelID: slack.ChannelEngineering}, access.Prompt); r == nil {
+	if r := byHand(a).Authorise(t.Context(), slack.OtherTeamID, slack.UserAda, slack.ChannelEngineering, access.Prompt); r == nil {
 		t.Error("a payload of another team passed")
 	}
 }
@@ -81,7 +78,7 @@ func TestAnEmptyConfigurationLetsNobodyIn(t *testing.T) {
 	t.Parallel()
 	a := workspaceApp(t, access.Roles{})
 	for _, act := range []access.Act{access.Prompt, access.Stop, access.See, access.Approve} {
-		if r := a.authorise(t.Context(), person{TeamID: slack.TeamID, UserID: slack.UserAda, ChannelID: slack.ChannelEngineering}, act); r == nil {
+		if r := byHand(a).Authorise(t.Context(), slack.TeamID, slack.UserAda, slack.ChannelEngineering, act); r == nil {
 			t.Errorf("%s: Ada was let in", act)
 		}
 	}
@@ -90,7 +87,7 @@ func TestAnEmptyConfigurationLetsNobodyIn(t *testing.T) {
 func TestAGroupThatCannotBeLookedUpRefuses(t *testing.T) {
 	t.Parallel()
 	a := workspaceApp(t, access.Roles{Users: []string{"S0NOWHERE"}})
-	r := a.authorise(t.Context(), person{TeamID: slack.TeamID, UserID: slack.UserLinus, ChannelID: slack.ChannelEngineering}, access.Prompt)
+	r := byHand(a).Authorise(t.Context(), slack.TeamID, slack.UserLinus, slack.ChannelEngineering, access.Prompt)
 	if r == nil || !strings.Contains(r.Reason, "could not be looked up") {
 		t.Errorf("refused: %v", r)
 	}

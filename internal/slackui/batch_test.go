@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"deckhand/internal/slackui/render"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/store"
 )
 
@@ -21,14 +21,14 @@ func (d *desk) decideTogether(user, action string, card store.Approval, shown, t
 	for _, ref := range ticked {
 		options = append(options, object{"value": ref})
 	}
-	in, err := decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
+	in, err := d.bot.app.decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
 		"type": "block_actions", "team": object{"id": deskTeam}, "user": object{"id": user, "team_id": deskTeam}, "channel": object{"id": deskChannel},
 		"container": object{"type": "message", "message_ts": d.cardTS(card), "thread_ts": deskThread, "channel_id": deskChannel}, "trigger_id": "t",
 		"actions": []any{object{"type": "button", "action_id": action, "value": strings.Join(shown, " "), "block_id": "b"}},
-		"state":   object{"values": object{"b": object{render.ActionTick: object{"type": "checkboxes", "selected_options": options}}}},
+		"state":   object{"values": object{"b": object{view.ActionTick: object{"type": "checkboxes", "selected_options": options}}}},
 	})})
 	d.must(err)
-	return d.bot.app.act(context.Background(), in)
+	return d.bot.app.Act(context.Background(), in)
 }
 
 // opened is the modal that was opened last, as JSON; empty if none was.
@@ -61,7 +61,7 @@ func TestDecidingTogether(t *testing.T) {
 			t.Error("no card has buttons about", shown)
 		}
 		approve := func(user string, shown, ticked []string) string {
-			return d.decideTogether(user, render.ActionApproveTicked, a, shown, ticked)
+			return d.decideTogether(user, view.ActionApproveTicked, a, shown, ticked)
 		}
 		if got := approve("ULINUS", shown, shown); got != "0 allowed, 0 denied" {
 			t.Errorf("by somebody who may not: %s", got)
@@ -80,7 +80,7 @@ func TestDecidingTogether(t *testing.T) {
 		if got := approve("UHEIDI", shown, shown); got != "0 allowed, 0 denied" {
 			t.Errorf("again: %s", got)
 		}
-		if got := d.decideTogether("UADA", render.ActionDenyAll, a, []string{elsewhere.ID}, nil); got != "0 allowed, 1 denied" {
+		if got := d.decideTogether("UADA", view.ActionDenyAll, a, []string{elsewhere.ID}, nil); got != "0 allowed, 1 denied" {
 			t.Errorf("all denied: %s", got)
 		}
 		for id, want := range map[string]store.ApprovalStatus{

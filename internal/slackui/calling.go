@@ -12,7 +12,8 @@ import (
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
-	"deckhand/internal/access"
+	"deckhand/internal/chat"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
@@ -34,35 +35,24 @@ import (
 // callLook is how long a card waits for Slack to tell whom it calls.
 const callLook = 2 * time.Second
 
-// callMost is how many people are called directly where the project does not say how.
-const callMost = 5
-
-// call is whom a pending approval calls: users and user groups.
-type call struct {
-	mention []string
-	direct  []string
-	copies  bool // those in direct are sent one
-	readers bool // if they can read the channel
-}
-
 // viewCard is a card with whom it calls. Where Slack does not tell in time whether the
 // person who asked may decide, others are called; known is false then.
 func (f *frontend) viewCard(ctx context.Context, list []store.Approval, copies []store.PostedMessage) (v cardView, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, callLook)
 	defer cancel()
-	v, known = cardView{list: list, call: map[string]call{}, names: map[string]string{}, copies: copies}, true
+	v, known = cardView{list: list, call: map[string]chat.Call{}, names: map[string]string{}, copies: copies}, true
 	for _, a := range list {
 		if a.Status != store.ApprovalPending {
 			continue
 		}
-		to, ok := f.app.call(ctx, a)
+		to, ok := f.app.Called(ctx, a)
 		v.call[a.ID], known = to, known && ok
 		named := []string{a.RequestedBy}
-		if len(to.direct) <= callMost { // who decides may be said by name
-			named = append(named, to.direct...)
+		if len(to.Direct) <= chat.CallMost { // who decides may be said by name
+			named = append(named, to.Direct...)
 		}
 		for _, id := range named {
-			if id == "" || strings.HasPrefix(id, "S") || v.names[id] != "" || slices.Contains(to.mention, id) {
+			if id == "" || strings.HasPrefix(id, "S") || v.names[id] != "" || slices.Contains(to.Mention, id) {
 				continue
 			}
 			v.names[id] = f.app.people.Name(ctx, id)
@@ -72,61 +62,6 @@ func (f *frontend) viewCard(ctx context.Context, list []store.Approval, copies [
 	return v, known
 }
 
-// call says whom an approval calls. known is false if Slack did not tell whether it is the
-// person who asked.
-func (a *App) call(ctx context.Context, ap store.Approval) (to call, known bool) {
-	terms := termsOf(ap)
-	if terms.Question {
-		return call{mention: []string{terms.Requester}}, true
-	}
-	known = true
-	if terms.Requester != "" && terms.RequesterMay && ap.Terms.Quorum <= 1 {
-		refusal := a.mayDecide(ctx, person{TeamID: a.self.TeamID, UserID: terms.Requester}, ap)
-		if refusal == nil {
-			return call{mention: []string{terms.Requester}}, true
-		}
-		known = refusal.Err == nil
-	}
-	whom := a.c.Access.Called(*terms, ap.Project, ap.ChannelID)
-	excluded := func(id string) bool {
-		return !terms.RequesterMay && (id == terms.Requester || id == terms.Editor)
-	}
-	whom = slices.DeleteFunc(slices.Clone(whom), excluded)
-	switch way := a.c.Calls[ap.Project]; {
-	case way == access.CallDirect, access.IsDirect(ap.ChannelID): // which nobody else sees
-		return call{direct: whom, copies: true}, known
-	case way == access.CallAuto:
-		to, ok := a.callFew(ctx, ap, whom, excluded)
-		return to, known && ok
-	}
-	return call{mention: whom}, known
-}
-
-// callFew calls those directly who are not in the thread, if there are few of them, and all
-// by a mention if not. known is false if Slack did not tell who they are.
-func (a *App) callFew(ctx context.Context, ap store.Approval, whom []string, excluded func(id string) bool) (to call, known bool) {
-	to.readers = true
-	err := a.eachUser(ctx, whom, func(user string) {
-		switch {
-		case excluded(user), slices.Contains(to.mention, user), slices.Contains(to.direct, user):
-		case user == ap.RequestedBy, a.frontend.visitors.follows(ap.ThreadKey, user):
-			to.mention = append(to.mention, user)
-		default:
-			to.direct = append(to.direct, user)
-		}
-	})
-	if err != nil || len(to.direct) > callMost {
-		return call{mention: whom}, err == nil
-	}
-	to.copies = len(to.direct) > 0 || len(to.mention) == 0
-	return to, true
-}
-
-// broadcasts reports whether a card is to be seen in its channel, too.
-func (a *App) broadcasts(project string, k store.ThreadKey) bool {
-	return a.c.Calls[project] == access.CallChannel && !access.IsDirect(k.ChannelID)
-}
-
 // callsNow are a card's requests for which nobody was called directly yet: they are from
 // now on. f.cardsMu is held.
 func (f *frontend) callsNow(v cardView) (approvals []string) {
@@ -134,7 +69,7 @@ func (f *frontend) callsNow(v cardView) (approvals []string) {
 		switch {
 		case a.Status != store.ApprovalPending:
 			delete(f.called, a.ID)
-		case v.call[a.ID].copies && !f.called[a.ID]:
+		case v.call[a.ID].Copies && !f.called[a.ID]:
 			f.called[a.ID] = true
 			approvals = append(approvals, a.ID)
 		}
@@ -162,7 +97,7 @@ func (f *frontend) callDirectly(cardID string, approvals []string, end func(erro
 		for _, id := range approvals {
 			delete(f.called, id) // whoever shows the card next tries again
 		}
-		f.app.log.Error("call those who may decide by direct message", zap.String("card", cardID), zap.Error(err))
+		f.app.c.Log.Error("call those who may decide by direct message", zap.String("card", cardID), zap.Error(err))
 		if end != nil {
 			end(err)
 		}
@@ -201,7 +136,7 @@ func (f *frontend) addCopies(ctx context.Context, cardID string) (cardView, erro
 	}
 	v, _ := f.viewCard(ctx, list, nil)
 	have := map[string]bool{}
-	for _, c := range copiesIn(posts) {
+	for _, c := range chat.CopiesIn(posts) {
 		have[c.Audience] = true
 	}
 	v.fresh = len(have) == 0
@@ -209,11 +144,11 @@ func (f *frontend) addCopies(ctx context.Context, cardID string) (cardView, erro
 	var failed error
 	for _, a := range list {
 		to, pending := v.call[a.ID]
-		if !pending || !to.copies {
+		if !pending || !to.Copies {
 			continue
 		}
-		people, err := f.app.whoMayDecide(ctx, a, to.direct)
-		if to.readers {
+		people, err := f.app.WhoMayDecide(ctx, a, to.Direct)
+		if to.Readers {
 			people = slices.DeleteFunc(people, func(user string) bool { return !f.app.people.Reads(ctx, user, a.ChannelID) })
 		}
 		failed = errors.Join(failed, err)
@@ -227,30 +162,25 @@ func (f *frontend) addCopies(ctx context.Context, cardID string) (cardView, erro
 				add = append(add, store.PostedMessage{Kind: store.CardPost, Subject: cardID, Audience: user, ChannelID: channel})
 			}
 		}
-		if len(have)+len(to.mention) == 0 && failed == nil {
-			f.app.say(a.ChannelID, a.ThreadTS, render.Reminder(render.ReminderView{Approval: a, To: to.direct, Redact: f.app.c.Redact}))
+		if len(have)+len(to.Mention) == 0 && failed == nil {
+			f.app.say(a.ChannelID, a.ThreadTS, render.Reminder(view.Reminder{Approval: a, To: to.Direct, Redact: f.app.c.Redact}))
 		}
 	}
 	if len(have) == 0 && failed != nil {
 		return cardView{}, failed
 	}
 	if failed != nil {
-		f.app.log.Warn("not everybody who may decide can be sent a direct message", zap.String("card", cardID), zap.Error(failed))
+		f.app.c.Log.Warn("not everybody who may decide can be sent a direct message", zap.String("card", cardID), zap.Error(failed))
 	}
 	if err := db.SavePosts(ctx, add...); err != nil {
 		return cardView{}, err
 	}
 	posts, err = db.Posts(ctx, store.CardPost, cardID)
-	if v.copies = copiesIn(posts); err != nil {
+	if v.copies = chat.CopiesIn(posts); err != nil {
 		return v, err
 	}
 	v.elsewhere, err = f.wentOn(ctx, list)
 	return v, err
-}
-
-// copiesIn are those of a card's messages that are people's copies.
-func copiesIn(posts []store.PostedMessage) []store.PostedMessage {
-	return slices.DeleteFunc(posts, func(p store.PostedMessage) bool { return p.Audience == "" })
 }
 
 // showCopy hands a copy to the publisher. f.cardsMu is held.
@@ -266,7 +196,7 @@ func (f *frontend) showCopy(v cardView, c store.PostedMessage, final bool, end f
 			f.note(c)
 		},
 		OnError: func(err error) {
-			f.app.log.Warn("show a card's copy", zap.String("card", c.Subject), zap.String("user", c.Audience), zap.Error(err))
+			f.app.c.Log.Warn("show a card's copy", zap.String("card", c.Subject), zap.String("user", c.Audience), zap.Error(err))
 		},
 	})
 }
@@ -288,14 +218,6 @@ func (f *frontend) findDirect(channel string, since time.Time, mark slack.SlackM
 		}
 		return "", nil
 	}
-}
-
-// isCopy reports whether a message is a copy of an approval's card.
-func (a *App) isCopy(ctx context.Context, ap store.Approval, channel, ts string) (bool, error) {
-	posts, err := a.c.Store.Posts(ctx, store.CardPost, ap.CardID)
-	return slices.ContainsFunc(copiesIn(posts), func(c store.PostedMessage) bool {
-		return c.ChannelID == channel && (c.TS == ts || c.TS == "") // it is not known yet while it is being posted
-	}), err
 }
 
 // marked reports whether a message was posted with this metadata, or begun as a stream of

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"deckhand/internal/access"
-	"deckhand/internal/slackui/render"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/store"
 )
 
@@ -107,18 +107,18 @@ func TestACardByDirectMessage(t *testing.T) {
 			t.Error("others were called")
 		}
 		for what, got := range map[string]string{
-			"a click on another's copy, by somebody who may not": d.clickIn("DUGRACE", d.directTS("UGRACE"), "ULINUS", render.ActionApprove, a),
-			"a click from elsewhere":                             d.clickIn("DULINUS", d.directTS("UGRACE"), "UGRACE", render.ActionApprove, a),
-			"a click on another message":                         d.clickIn("DUGRACE", "1.5", "UGRACE", render.ActionApprove, a),
+			"a click on another's copy, by somebody who may not": d.clickIn("DUGRACE", d.directTS("UGRACE"), "ULINUS", view.ActionApprove, a),
+			"a click from elsewhere":                             d.clickIn("DULINUS", d.directTS("UGRACE"), "UGRACE", view.ActionApprove, a),
+			"a click on another message":                         d.clickIn("DUGRACE", "1.5", "UGRACE", view.ActionApprove, a),
 		} {
 			if got != "refused" && got != "wrong card" {
 				t.Errorf("%s: %s", what, got)
 			}
 		}
-		if got := d.clickIn("DUGRACE", d.directTS("UGRACE"), "UGRACE", render.ActionApprove, a); got != "allowed" {
+		if got := d.clickIn("DUGRACE", d.directTS("UGRACE"), "UGRACE", view.ActionApprove, a); got != "allowed" {
 			t.Errorf("a click on the copy: %s", got)
 		}
-		if got := d.clickIn("DUHEIDI", d.directTS("UHEIDI"), "UHEIDI", render.ActionDeny, b); got != "denied" {
+		if got := d.clickIn("DUHEIDI", d.directTS("UHEIDI"), "UHEIDI", view.ActionDeny, b); got != "denied" {
 			t.Errorf("a click on the other copy: %s", got)
 		}
 		d.end("done", "")
@@ -157,7 +157,7 @@ func TestACallThatIsInterrupted(t *testing.T) {
 				if len(cards) != 1 {
 					t.Errorf("%d cards", len(cards))
 				}
-				if got := d.clickIn("DUHEIDI", d.directTS("UHEIDI"), "UHEIDI", render.ActionApprove, a); got != "allowed" {
+				if got := d.clickIn("DUHEIDI", d.directTS("UHEIDI"), "UHEIDI", view.ActionApprove, a); got != "allowed" {
 					t.Errorf("a click on the copy: %s", got)
 				}
 				d.end("done", "")
@@ -207,8 +207,8 @@ func TestWhoIsCalledByDefault(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
 		d.callsBy(access.CallAuto)
-		d.bot.app.frontend.visitors.heard(d.turn.Thread, "UHEIDI", true)
-		d.bot.app.frontend.visitors.heard(d.turn.Thread, "UGRACE", false) // a click makes nobody follow
+		byHand(d.bot.app).WroteIn(d.turn.Thread, "UHEIDI", true)
+		byHand(d.bot.app).WroteIn(d.turn.Thread, "UGRACE", false) // a click makes nobody follow
 		a := d.ask("", store.Terms{})
 		d.rest()
 		card := d.slack.inThread(deskThread)[0]
@@ -221,14 +221,14 @@ func TestWhoIsCalledByDefault(t *testing.T) {
 		if len(d.direct("UGRACE")) != 1 || len(d.direct("UHEIDI")) != 0 {
 			t.Errorf("sent are %+v and %+v", d.direct("UGRACE"), d.direct("UHEIDI"))
 		}
-		if got := d.clickIn("DUGRACE", d.directTS("UGRACE"), "UGRACE", render.ActionApprove, a); got != "allowed" {
+		if got := d.clickIn("DUGRACE", d.directTS("UGRACE"), "UGRACE", view.ActionApprove, a); got != "allowed" {
 			t.Errorf("a click on the copy: %s", got)
 		}
 		d.turn.Waiting = 0
 		many := []string{"U1", "U2", "U3", "U4", "U5", "U6"}
 		b := d.ask("", store.Terms{Approvers: many})
 		d.rest()
-		if to, known := d.bot.app.call(t.Context(), b); !known || !slices.Equal(to.mention, many) || len(to.direct) > 0 {
+		if to, known := d.bot.app.Called(t.Context(), b); !known || !slices.Equal(to.Mention, many) || len(to.Direct) > 0 {
 			t.Errorf("many are called by %+v", to)
 		}
 	})

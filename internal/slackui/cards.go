@@ -12,6 +12,8 @@ import (
 
 	"deckhand/internal/access"
 	"deckhand/internal/agent/ask"
+	"deckhand/internal/chat"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
@@ -34,7 +36,7 @@ func (f *frontend) ShowApproval(a store.Approval) {
 	if a.DecidedVia == "rule" || a.DecidedVia == "grant" {
 		return // it never had a card
 	}
-	f.app.homes.changed()
+	f.app.Homes.Changed()
 	f.cardsMu.Lock()
 	defer f.cardsMu.Unlock()
 	asked := f.posting[a.CardID] || time.Since(a.CreatedAt) < cardFresh // else another process may have posted it
@@ -98,7 +100,7 @@ func (f *frontend) readCard(ctx context.Context, id string) (show func(), err er
 	if err != nil {
 		return nil, err
 	}
-	v, _ := f.viewCard(ctx, list, copiesIn(posts))
+	v, _ := f.viewCard(ctx, list, chat.CopiesIn(posts))
 	v.elsewhere, err = f.wentOn(ctx, list)
 	return f.showing(v), err
 }
@@ -126,7 +128,7 @@ func (f *frontend) wentOn(ctx context.Context, list []store.Approval) (elsewhere
 		return errShownElsewhere, nil
 	case isPending(list):
 		return nil, nil
-	case f.knows(cardKey(first.CardID)) && (own || !f.app.cursor.others.Load()):
+	case f.knows(cardKey(first.CardID)) && (own || !f.app.Others()):
 		return nil, nil
 	}
 	found, _, _, err := f.app.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
@@ -147,7 +149,7 @@ func asks(m slack.Message) bool {
 		actions, ok := b.(*slack.ActionBlock)
 		return ok && actions.Elements != nil && slices.ContainsFunc(actions.Elements.ElementSet, func(e slack.BlockElement) bool {
 			button, ok := e.(*slack.ButtonBlockElement)
-			return ok && slices.Contains([]string{render.ActionApprove, render.ActionDeny, render.ActionDenyReason, render.ActionAnswer}, button.ActionID)
+			return ok && slices.Contains([]string{view.ActionApprove, view.ActionDeny, view.ActionDenyReason, view.ActionAnswer}, button.ActionID)
 		})
 	})
 }
@@ -158,7 +160,7 @@ func isPending(list []store.Approval) bool {
 
 func (f *frontend) showing(v cardView) func() {
 	return func() {
-		f.showCard(v, f.app.outbox.showing(store.Shown{Kind: store.OutboxCard, Subject: v.list[0].CardID, UpTo: v.list[0].OutboxID}))
+		f.showCard(v, f.app.Outbox.Showing(store.Shown{Kind: store.OutboxCard, Subject: v.list[0].CardID, UpTo: v.list[0].OutboxID}))
 	}
 }
 
@@ -230,7 +232,7 @@ func (f *frontend) keepReading(id string, read func(context.Context) (show func(
 			close(r.done)
 			f.cardsMu.Unlock()
 			if err != nil {
-				f.app.log.Error("read what is to be shown", zap.String("what", id), zap.Error(err))
+				f.app.c.Log.Error("read what is to be shown", zap.String("what", id), zap.Error(err))
 			}
 			return
 		}
@@ -248,7 +250,7 @@ func (f *frontend) keepReading(id string, read func(context.Context) (show func(
 // cardView is a card as it is to be shown, and whom it calls; see calling.go.
 type cardView struct {
 	list   []store.Approval
-	call   map[string]call // of those that are pending, by approval
+	call   map[string]chat.Call // of those that are pending, by approval
 	names  map[string]string
 	copies []store.PostedMessage
 	fresh  bool // the copies that are not posted yet were never tried
@@ -351,13 +353,13 @@ func (f *frontend) cardMessage(k store.ThreadKey, project, cardID string, at tim
 	mark := metadata(cardType, "card", cardID)
 	return publish.Message{
 		Key: cardKey(cardID), Channel: k.ChannelID, ThreadTS: k.ThreadTS, Group: k.ThreadTS,
-		Metadata: mark, Find: f.find(k, at, mark), Broadcast: f.app.broadcasts(project, k),
+		Metadata: mark, Find: f.find(k, at, mark), Broadcast: f.app.Broadcasts(project, k),
 		OnPosted: func(ts string) {
 			f.app.sessions.posted(k)
 			f.note(store.PostedMessage{Kind: store.CardPost, Subject: cardID, ChannelID: k.ChannelID, TS: ts})
 		},
 		OnError: func(err error) {
-			f.app.log.Error("show an approval's card", zap.String("card", cardID), zap.Error(err))
+			f.app.c.Log.Error("show an approval's card", zap.String("card", cardID), zap.Error(err))
 		},
 	}
 }
@@ -368,16 +370,16 @@ func cardKey(id string) string { return "approval/" + id }
 func (f *frontend) cardPage(v cardView, isCopy bool) render.Page {
 	first := v.list[0]
 	call := &render.Calling{
-		Mention: func(a store.Approval) []string { return v.call[a.ID].mention },
-		Sent:    func(a store.Approval) []string { return v.call[a.ID].direct },
+		Mention: func(a store.Approval) []string { return v.call[a.ID].Mention },
+		Sent:    func(a store.Approval) []string { return v.call[a.ID].Direct },
 		Name:    func(id string) string { return cmp.Or(v.names[id], id) },
 		Direct:  len(v.copies),
 	}
 	if isCopy {
 		call.Copy, call.Direct, call.Mention = true, 0, func(store.Approval) []string { return nil }
 		if !access.IsDirect(first.ChannelID) {
-			call.Thread = f.app.permalink(first.ChannelID, first.ThreadTS)
+			call.Thread = f.app.Permalink(first.ChannelID, first.ThreadTS)
 		}
 	}
-	return render.Card(v.list, render.Options{Redact: f.app.c.Redact, Workspace: first.Workspace, OneFile: oneFile, Calling: call})
+	return render.Card(v.list, render.Options{Redact: f.app.c.Redact, Workspace: first.Workspace, OneFile: chat.OneFile, Calling: call})
 }

@@ -11,21 +11,22 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/policy"
-	"deckhand/internal/slackui/render"
+	"deckhand/internal/chat"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/store"
 )
 
 // rewrite sends the form that changes an approval's command.
 func (d *desk) rewrite(user string, a store.Approval, command string) string {
-	return d.bot.app.act(context.Background(), d.rewritten(user, a, command))
+	return d.bot.app.Act(context.Background(), d.rewritten(user, a, command))
 }
 
-func (d *desk) rewritten(user string, a store.Approval, command string) *incoming {
-	in, err := decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
+func (d *desk) rewritten(user string, a store.Approval, command string) *chat.Incoming {
+	in, err := d.bot.app.decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
 		"type": "view_submission", "team": object{"id": deskTeam}, "user": object{"id": user, "team_id": deskTeam},
 		"view": object{
-			"callback_id": render.CallbackEdit, "private_metadata": render.Ref(a),
-			"state": object{"values": object{render.EditInput: object{render.EditInput: object{"type": "plain_text_input", "value": command}}}},
+			"callback_id": view.CallbackEdit, "private_metadata": view.Ref(a),
+			"state": object{"values": object{view.EditInput: object{view.EditInput: object{"type": "plain_text_input", "value": command}}}},
 		},
 	})})
 	d.must(err)
@@ -43,7 +44,7 @@ func TestAChangedInputIsDecidedAnew(t *testing.T) {
 			{Verdict: policy.Ask, Patterns: []policy.Pattern{policy.MustParsePattern("Bash(git push *)")}, Quorum: 2},
 		}, policy.Terms{RequesterMayApprove: true})
 		d.must(err)
-		d.bot.app.agent = agent.New(agent.Config{Store: d.store, Frontend: d.bot.app.Frontend(), Authoriser: d.bot.app, Reminder: d.bot.app, Policy: rules, Replica: "replica-1"})
+		d.bot.app.Begin(agent.New(agent.Config{Store: d.store, Frontend: d.bot.app.Frontend(), Authoriser: d.bot.app, Reminder: d.bot.app, Policy: rules, Replica: "replica-1"}))
 		now := func(a store.Approval) store.Approval {
 			a, err := d.store.ApprovalByID(context.Background(), a.ID)
 			d.must(err)
@@ -64,8 +65,8 @@ func TestAChangedInputIsDecidedAnew(t *testing.T) {
 
 		alone := d.ask("", store.Terms{RequesterMay: true})
 		d.rest()
-		step("a form for somebody who may not", d.click("ULINUS", render.ActionEdit, alone), "refused")
-		step("a form", d.click("UGRACE", render.ActionEdit, alone), "asked for more")
+		step("a form for somebody who may not", d.click("ULINUS", view.ActionEdit, alone), "refused")
+		step("a form", d.click("UGRACE", view.ActionEdit, alone), "asked for more")
 		if view := d.opened(); !strings.Contains(view, "make 1") {
 			t.Errorf("the form is without the command: %s", view)
 		}
@@ -76,11 +77,11 @@ func TestAChangedInputIsDecidedAnew(t *testing.T) {
 		step("nothing changed", d.rewrite("UGRACE", alone, "make 1"), "incomplete answer")
 		step("nothing left", d.rewrite("UGRACE", alone, "  "), "incomplete answer")
 		for _, text := range []string{" ", "make \u202e1"} {
-			if wrong := d.bot.app.wrongValues(d.rewritten("UGRACE", alone, text)); wrong[render.EditInput] == "" {
+			if wrong := wrongIn(d.bot.app, d.rewritten("UGRACE", alone, text)); wrong[view.EditInput] == "" {
 				t.Errorf("the form closes over %q, and what was written is lost", text)
 			}
 		}
-		if wrong := d.bot.app.wrongValues(d.rewritten("UGRACE", alone, "make one")); wrong != nil {
+		if wrong := wrongIn(d.bot.app, d.rewritten("UGRACE", alone, "make one")); wrong != nil {
 			t.Errorf("a change: %v", wrong)
 		}
 		step("what nobody sees", d.rewrite("UGRACE", alone, "make \u202e1"), "incomplete answer")
@@ -105,37 +106,37 @@ func TestAChangedInputIsDecidedAnew(t *testing.T) {
 		eyes := d.ask("", store.Terms{})
 		d.rest()
 		step("a proposal", d.rewrite("UGRACE", eyes, "make two"), "pending")
-		step("one's own", d.click("UGRACE", render.ActionApprove, now(eyes)), "refused")
-		step("of what it was", d.click("UHEIDI", render.ActionApprove, eyes), "changed meanwhile")
+		step("one's own", d.click("UGRACE", view.ActionApprove, now(eyes)), "refused")
+		step("of what it was", d.click("UHEIDI", view.ActionApprove, eyes), "changed meanwhile")
 		step("a form of before", d.rewrite("UHEIDI", eyes, "make three"), "changed meanwhile")
 		runs("proposed", eyes, store.ApprovalPending, "make two")
-		step("of what it is", d.click("UHEIDI", render.ActionApprove, now(eyes)), "allowed")
+		step("of what it is", d.click("UHEIDI", view.ActionApprove, now(eyes)), "allowed")
 		runs("approved", eyes, store.ApprovalAllowed, "make two")
 
 		// A quorum: who approved what it was has not approved what it is.
 		two := d.ask("", store.Terms{RequesterMay: true, Quorum: 2})
 		d.rest()
-		step("the first of two", d.click("UHEIDI", render.ActionApprove, two), "pending")
+		step("the first of two", d.click("UHEIDI", view.ActionApprove, two), "pending")
 		step("a change", d.rewrite("UGRACE", two, "make four"), "pending")
 		if a := now(two); len(a.Votes) != 1 || a.Votes[0].UserID != "UGRACE" {
 			t.Errorf("there are votes %v for what was changed", a.Votes)
 		}
-		step("the first again, of what it was", d.click("UHEIDI", render.ActionApprove, two), "changed meanwhile")
+		step("the first again, of what it was", d.click("UHEIDI", view.ActionApprove, two), "changed meanwhile")
 		step("changed again", d.rewrite("UHEIDI", now(two), "make five"), "pending")
-		step("who changed it before", d.click("UGRACE", render.ActionApprove, now(two)), "allowed")
+		step("who changed it before", d.click("UGRACE", view.ActionApprove, now(two)), "allowed")
 		runs("of two", two, store.ApprovalAllowed, "make five")
 
 		// A denial is for the request, whatever it has become; nothing is changed after the end.
 		gone := d.ask("", store.Terms{})
 		d.rest()
 		step("a proposal", d.rewrite("UGRACE", gone, "make six"), "pending")
-		step("a denial of what it was", d.click("UHEIDI", render.ActionDeny, gone), "denied")
+		step("a denial of what it was", d.click("UHEIDI", view.ActionDeny, gone), "denied")
 		late := d.ask("", store.Terms{RequesterMay: true})
 		fixed := d.ask(late.CardID, store.Terms{RequesterMay: true, Fixed: true})
 		dangerous := d.ask(late.CardID, store.Terms{RequesterMay: true, Dangerous: true})
 		d.rest()
 		for what, a := range map[string]store.Approval{"not to be changed": fixed, "dangerous": dangerous} {
-			step("a form of one that is "+what, d.click("UGRACE", render.ActionEdit, a), "not editable")
+			step("a form of one that is "+what, d.click("UGRACE", view.ActionEdit, a), "not editable")
 			d.rewrite("UGRACE", a, "make it")
 			if a = now(a); a.Edited.Times > 0 || a.Status != store.ApprovalPending {
 				t.Errorf("one that is %s was changed", what)

@@ -19,10 +19,10 @@ import (
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/gateway"
 	"deckhand/internal/playground/slack"
 	"deckhand/internal/sandbox"
-	"deckhand/internal/slackui/render"
 	"deckhand/internal/workspace"
 )
 
@@ -115,14 +115,14 @@ func BenchmarkClick(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer way.Close()
-	m.app.agent = agent.New(agent.Config{
+	m.app.Begin(agent.New(agent.Config{
 		Store: m.db, Frontend: m.app.Frontend(), Authoriser: m.app, Reminder: m.app, Policy: &policy.Policy{}, Replica: "replica-1", DataDir: dir, Gateway: way,
 		Projects: map[string]place.Project{"web": {Name: "web", Dir: dir, Workspace: workspace.Shared, Sandbox: sandbox.Spec{Kind: sandbox.None}}},
 		Command:  []string{cli}, CLIVersion: "2.1.329",
-	})
+	}))
 	ctx, stop := context.WithCancel(b.Context())
 	var running sync.WaitGroup
-	running.Go(func() { _ = m.app.agent.Run(ctx) })
+	running.Go(func() { _ = m.app.Supervisor().Run(ctx) })
 	defer running.Wait()
 	defer stop()
 	time.Sleep(100 * time.Millisecond) // Run takes up the workers' context
@@ -147,18 +147,18 @@ func BenchmarkClick(b *testing.B) {
 				continue
 			}
 			seen[a.ID] = true
-			e := m.click(slack.UserAda, slack.ChannelEngineering, a.ThreadTS, render.ActionApprove, a.ID)
+			e := m.click(slack.UserAda, slack.ChannelEngineering, a.ThreadTS, view.ActionApprove, a.ID)
 			<-tick.C
 			clicks.Go(func() {
 				began := time.Now()
-				in, err := decode(e)
+				in, err := m.app.decode(e)
 				if err != nil {
 					b.Error(err)
 					return
 				}
 				var acting sync.WaitGroup
-				acting.Go(func() { m.app.act(ctx, in) })
-				if _, _, err := m.db.Receive(ctx, in.store); err != nil {
+				acting.Go(func() { m.app.Act(ctx, in) })
+				if _, _, err := m.db.Receive(ctx, in.Row); err != nil {
 					b.Error(err)
 				}
 				acting.Wait()

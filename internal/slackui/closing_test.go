@@ -8,6 +8,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 	"deckhand/internal/store"
@@ -66,7 +67,7 @@ func TestAClosingAnswer(t *testing.T) {
 					time.Sleep(4 * time.Minute)
 				}
 				if c.here {
-					d.clickOn("1.1", "ULINUS", render.ActionViewInput, store.Approval{ID: "none"})
+					d.clickOn("1.1", "ULINUS", view.ActionViewInput, store.Approval{ID: "none"})
 				}
 				for line := range strings.Lines(c.text) {
 					d.say(line)

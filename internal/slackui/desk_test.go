@@ -20,7 +20,9 @@ import (
 	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
-	"deckhand/internal/slackui/render"
+	"deckhand/internal/chat"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/slackui/costs"
 	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
 )
@@ -103,11 +105,11 @@ func (d *desk) startAs(replica string) {
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	client := slack.New("xoxb-test", slack.OptionHTTPClient(p.do(d.slack)), slack.OptionAPIURL("https://slack.invalid/api/"))
-	p.app = newApp(Config{
+	p.app = newApp(Config{Config: chat.Config{
 		Store: mortalStore{d.store, p}, Log: zap.NewNop(), Replica: replica, Calls: map[string]access.Call{"web": d.calls}, Reminders: [][]string{{"thread"}, {"thread", "approvers", "C0OPS"}}, Redact: func(s string) string { return s },
 		Access: access.Rules{Roles: access.Roles{Admins: []string{"UADA"}, Approvers: []string{"UGRACE", "UHEIDI"}, Users: []string{"ULINUS"}}},
-	}, client, identity{TeamID: deskTeam, UserID: "UBOT", TeamURL: "https://t.slack.com/"})
-	p.app.agent = agent.New(agent.Config{Store: d.store, Frontend: p.app.Frontend(), Authoriser: p.app, Reminder: p.app, Policy: &policy.Policy{}, Replica: replica})
+	}, Costs: mortalStore{d.store, p}}, client, identity{TeamID: deskTeam, UserID: "UBOT", TeamURL: "https://t.slack.com/"})
+	p.app.Begin(agent.New(agent.Config{Store: d.store, Frontend: p.app.Frontend(), Authoriser: p.app, Reminder: p.app, Policy: &policy.Policy{}, Replica: replica}))
 	go func() {
 		defer close(p.stopped)
 		p.app.publish(ctx)
@@ -126,7 +128,7 @@ func (d *desk) close() {
 	for _, p := range d.all {
 		p.stop()
 		<-p.stopped
-		p.app.envelopes.Wait()
+		p.app.Wait()
 	}
 	time.Sleep(time.Minute) // look-ups that nobody waits for any more end by themselves
 }
@@ -348,13 +350,13 @@ func (d *desk) clickOn(ts, user, action string, a store.Approval) string {
 }
 
 func (d *desk) clickIn(channel, ts, user, action string, a store.Approval) string {
-	in, err := decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
+	in, err := d.bot.app.decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
 		"type": "block_actions", "team": object{"id": deskTeam}, "user": object{"id": user, "team_id": deskTeam}, "channel": object{"id": channel},
 		"container": object{"type": "message", "message_ts": ts, "thread_ts": deskThread, "channel_id": channel}, "trigger_id": "t",
-		"actions": []any{object{"type": "button", "action_id": action, "value": render.Ref(a), "block_id": "b"}},
+		"actions": []any{object{"type": "button", "action_id": action, "value": view.Ref(a), "block_id": "b"}},
 	})})
 	d.must(err)
-	return d.bot.app.act(context.Background(), in)
+	return d.bot.app.Act(context.Background(), in)
 }
 
 func mustJSON(v any) json.RawMessage {
@@ -363,4 +365,21 @@ func mustJSON(v any) json.RawMessage {
 		panic(err)
 	}
 	return b
+}
+
+// wrongIn is what an app says is wrong in a form that is sent, by input.
+func wrongIn(app *App, in *chat.Incoming) (wrong map[string]string) {
+	in.Row.ChannelID, in.UserTeam = "", "T0NOBODY" // so that nothing comes of it
+	app.Take(context.Background(), in, func(_ context.Context, said map[string]string) { wrong = said })
+	app.Wait()
+	return wrong
+}
+
+// byHand takes an app's steps one at a time.
+func byHand(a *App) chat.ByHand { return chat.ByHand{Chat: a.Chat} }
+
+// Store is all that an app needs of the database.
+type Store interface {
+	chat.Store
+	costs.Store
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/chat"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
@@ -19,7 +20,7 @@ func seen(p render.Page) (text, blocks string) { return p.Text, canonical(string
 func (d *desk) page(list []store.Approval) render.Page {
 	posts, err := d.store.Posts(context.Background(), store.CardPost, list[0].CardID)
 	d.must(err)
-	v, _ := d.bot.app.frontend.viewCard(context.Background(), list, copiesIn(posts))
+	v, _ := d.bot.app.frontend.viewCard(context.Background(), list, chat.CopiesIn(posts))
 	return d.bot.app.frontend.cardPage(v, false)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
@@ -248,12 +249,15 @@ func FeaturesLine(features []Feature) string {
 	return "Slack's features: " + strings.Join(parts, " · ")
 }
 
+// featuresLimit bounds the calls that find out what the workspace has.
+const featuresLimit = 45 * time.Second
+
 // learnFeatures finds out what the workspace has, and leaves alone what it has not.
 func (a *App) learnFeatures(ctx context.Context) {
 	if a.features == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, routeLimit)
+	ctx, cancel := context.WithTimeout(ctx, featuresLimit)
 	defer cancel()
 	found := a.features(ctx)
 	if ctx.Err() != nil {
@@ -273,5 +277,5 @@ func (a *App) learnFeatures(ctx context.Context) {
 		}
 	}
 	a.publisher.Without(!streams, blocks)
-	a.log.Info(FeaturesLine(found), zap.Int("features", len(found)))
+	a.c.Log.Info(FeaturesLine(found), zap.Int("features", len(found)))
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"deckhand/internal/chat"
 	"deckhand/internal/store"
 )
 
@@ -32,8 +33,8 @@ func TestFeedbackReasons(t *testing.T) {
 		d.store.mu.Lock()
 		d.store.rated = found
 		d.store.mu.Unlock()
-		in := &incoming{userTeam: deskTeam, command: &slashCommand{Text: "feedback 7 days"}, store: store.Envelope{TeamID: deskTeam, ChannelID: deskChannel, UserID: "UADA"}}
-		if outcome := d.bot.app.act(context.Background(), in); outcome != "feedback" {
+		in := &chat.Incoming{UserTeam: deskTeam, Deed: chat.Deed{Command: &chat.Command{Text: "feedback 7 days"}}, Row: store.Envelope{TeamID: deskTeam, ChannelID: deskChannel, UserID: "UADA"}}
+		if outcome := d.bot.app.Act(context.Background(), in); outcome != "feedback" {
 			t.Errorf("Ada: %s", outcome)
 		}
 		d.rest()
@@ -49,9 +50,9 @@ func TestFeedbackReasons(t *testing.T) {
 				t.Errorf("%q is in %s", not, blocks)
 			}
 		}
-		in = &incoming{userTeam: deskTeam, command: in.command, store: in.store}
-		in.store.UserID = "ULINUS"
-		if outcome := d.bot.app.act(context.Background(), in); outcome != "refused" {
+		in = &chat.Incoming{UserTeam: deskTeam, Deed: in.Deed, Row: in.Row}
+		in.Row.UserID = "ULINUS"
+		if outcome := d.bot.app.Act(context.Background(), in); outcome != "refused" {
 			t.Errorf("Linus: %s", outcome)
 		}
 		d.rest()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,61 +14,16 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/attachment"
+	"deckhand/internal/chat"
 	"deckhand/internal/slackui/publish"
-	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
-// sharedFile is what is believed of a file that comes with a message: which one it is.
-// What it is, whose, and whether it is there still, is asked when it is fetched.
-type sharedFile struct {
-	ID   string `json:"id"`
-	Name string `json:"name,omitempty"`
-}
-
-func promptFiles(shared []sharedFile) (out []store.PromptFile) {
-	for _, f := range shared {
-		if f.ID != "" {
-			out = append(out, store.PromptFile{ID: f.ID, Name: cleanName(f.Name)})
-		}
-	}
-	return out
-}
-
-func sharedFiles(files []slack.File) (out []sharedFile) {
+func sharedFiles(files []slack.File) (out []chat.SharedFile) {
 	for _, f := range files {
-		out = append(out, sharedFile{ID: f.ID, Name: f.Name})
+		out = append(out, chat.SharedFile{ID: f.ID, Name: f.Name})
 	}
 	return out
-}
-
-// cleanName is a file's name as it is written down.
-func cleanName(name string) string { return attachment.Name(strings.ToValidUTF8(name, "")) }
-
-// namesOf are files' names for people and for the model, each quoted.
-func namesOf(files []sharedFile) string {
-	names := make([]string, len(files))
-	for i, f := range files {
-		names[i] = strconv.Quote(cleanName(f.Name))
-	}
-	return strings.Join(names, ", ")
-}
-
-// calledBy is what a task is called that began with files and no words: as the first of them,
-// and how many more there are.
-func calledBy(files []sharedFile) string {
-	if len(files) == 0 {
-		return ""
-	}
-	first := cleanName(files[0].Name)
-	switch more := len(files) - 1; more {
-	case 0:
-		return first
-	case 1:
-		return first + " and another file"
-	default:
-		return first + " and " + strconv.Itoa(more) + " more files"
-	}
 }
 
 const (
@@ -161,7 +115,7 @@ func (a *App) again(ctx context.Context, call func() error) error {
 		if err == nil || !passes || try == fileTries || errors.Is(err, errTooLong) {
 			return err
 		}
-		a.log.Warn("a call about a file is made again", zap.Error(err))
+		a.c.Log.Warn("a call about a file is made again", zap.Error(err))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -204,17 +158,4 @@ func isSlacks(u *url.URL) bool {
 		}
 	}
 	return false
-}
-
-// ofBacklog are the files of what was said in a thread before: those of the person who asks
-// are theirs to give. Of others the model is told their names.
-func ofBacklog(r slack.Message, asker string) (given []store.PromptFile, line string) {
-	files := sharedFiles(r.Files)
-	if len(files) == 0 {
-		return nil, ""
-	}
-	if r.User == asker {
-		return promptFiles(files), "[attached: " + namesOf(files) + "]"
-	}
-	return nil, "[attached, and not given to you since somebody else than the person who writes to you attached it: " + mrkdwn.OneLine(namesOf(files)) + "]"
 }

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/attachment"
-	"deckhand/internal/slackui/render"
+	"deckhand/internal/chat"
 	"deckhand/internal/store"
 )
 
@@ -84,7 +84,7 @@ func TestAFileIsFetchedFromSlackAlone(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	client := slack.New("xoxb-1", slack.OptionAPIURL(srv.URL+"/api/"), slack.OptionHTTPClient(&http.Client{CheckRedirect: onlyToSlack}))
-	a := newApp(Config{Log: zap.NewNop()}, client, identity{TeamID: "T1"})
+	a := newApp(Config{Config: chat.Config{Log: zap.NewNop()}}, client, identity{TeamID: "T1"})
 	got := map[string]string{}
 	for id := range info {
 		got[id] = fetched(t.Context(), a, id)
@@ -125,33 +125,33 @@ func fetched(ctx context.Context, a *App, id string) string {
 // it, and when it was said before Deckhand was asked into the thread.
 func TestFilesStayWithTheirMessage(t *testing.T) {
 	t.Parallel()
-	a := newApp(Config{Log: zap.NewNop()}, slack.New("xoxb-1"), identity{TeamID: "T1", UserID: "UBOT"})
+	a := newApp(Config{Config: chat.Config{Log: zap.NewNop()}}, slack.New("xoxb-1"), identity{TeamID: "T1", UserID: "UBOT"})
 	var m slack.Message
 	m.User, m.Text, m.Timestamp, m.SubType, m.Files = "U1", "<@UBOT> look", "1.0", "file_share", []slack.File{{ID: "F1", Name: "a.png", Mimetype: "text/html"}}
-	in, err := a.incomingOf("C1", m)
+	in, err := a.FromRecord("C1", a.post(m), false)
 	if err != nil || in == nil {
 		t.Fatal(in, err)
 	}
-	if diff := cmp.Diff([]store.PromptFile{{ID: "F1", Name: "a.png"}}, promptFiles(in.message.Files)); diff != "" {
+	if diff := cmp.Diff([]store.PromptFile{{ID: "F1", Name: "a.png"}}, in.Message.PromptFiles()); diff != "" {
 		t.Errorf("found (-want +got):\n%s", diff)
 	}
 	for name, c := range map[string]struct {
-		files []sharedFile
+		files []chat.SharedFile
 		want  []store.PromptFile
 	}{
 		"its words": {nil, []store.PromptFile{{ID: "F1", Name: "a.png"}}},
-		"a file":    {[]sharedFile{{ID: "F2", Name: "..\\b\u202e.png"}}, []store.PromptFile{{ID: "F2", Name: "b.png"}}},
+		"a file":    {[]chat.SharedFile{{ID: "F2", Name: "..\\b\u202e.png"}}, []store.PromptFile{{ID: "F2", Name: "b.png"}}},
 	} {
-		change := changedMessage{text: "<@UBOT> look again", edited: messageEdit{User: "U1", TS: "2.0"}, files: c.files}
-		changed, ok, err := change.apply(in.store.Payload)
+		change := edit{text: "<@UBOT> look again", edit: messageEdit{User: "U1", TS: "2.0"}, files: c.files}
+		changed, ok, err := change.apply(in.Row.Payload)
 		if err != nil || !ok {
 			t.Fatal(ok, err)
 		}
-		again, err := decode(envelope{Type: "events_api", Payload: changed})
+		again, err := a.decode(envelope{Type: "events_api", Payload: changed})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(c.want, promptFiles(again.message.Files)); diff != "" || again.message.Text != change.text {
+		if diff := cmp.Diff(c.want, again.Message.PromptFiles()); diff != "" || again.Message.Text != change.text {
 			t.Errorf("%s was changed (-want +got):\n%s", name, diff)
 		}
 		if said := a.saidIn(store.QueuedPrompt{Kind: store.KindMessage, Payload: changed}); !strings.HasPrefix(said, "look again 📎 \"") {
@@ -161,40 +161,18 @@ func TestFilesStayWithTheirMessage(t *testing.T) {
 	// A mention may come as two events, of which the first has no files.
 	without := m
 	without.Files = nil
-	first, err := a.incomingOf("C1", without)
+	first, err := a.FromRecord("C1", a.post(without), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed, ok, err := in.addFiles(first.store.Payload)
+	changed, ok, err := in.Message.AddFiles(first.Row.Payload)
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	if again, err := decode(envelope{Type: "events_api", Payload: changed}); err != nil || len(again.message.Files) != 1 || again.message.Text != m.Text {
+	if again, err := a.decode(envelope{Type: "events_api", Payload: changed}); err != nil || len(again.Message.Files) != 1 || again.Message.Text != m.Text {
 		t.Errorf("completed: %+v, %v", again, err)
 	}
-	if _, ok, err := in.addFiles(changed); ok || err != nil {
+	if _, ok, err := in.Message.AddFiles(changed); ok || err != nil {
 		t.Error("files were added again", err)
-	}
-	own, line := ofBacklog(m, "U1")
-	if len(own) != 1 || line != `[attached: "a.png"]` {
-		t.Errorf("one's own earlier file: %v, %s", own, line)
-	}
-	if others, line := ofBacklog(m, "U2"); others != nil || !strings.Contains(line, "not given to you") {
-		t.Errorf("somebody else's: %v, %s", others, line)
-	}
-}
-
-// A task that began with files alone is called by them as one would say it.
-func TestATaskThatBeganWithFiles(t *testing.T) {
-	t.Parallel()
-	var files []sharedFile
-	for i, want := range []string{"", "deck.png", "deck.png and another file", "deck.png and 2 more files"} {
-		if got := calledBy(files); got != want {
-			t.Errorf("%d files: %q, want %q", i, got, want)
-		}
-		files = append(files, sharedFile{Name: []string{"up/deck.png", "b", "c", "d"}[i]})
-	}
-	if got := render.Title(calledBy([]sharedFile{{Name: "a\u202e \"b\"<!here>.png"}}), nil); strings.ContainsAny(got, "\u202e<") {
-		t.Errorf("a file with a name to mislead: %q", got)
 	}
 }

@@ -11,26 +11,26 @@ import (
 	"github.com/google/uuid"
 
 	"deckhand/internal/agent"
-	"deckhand/internal/slackui/render"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/store"
 )
 
 // submit sends a form that was opened for an approval.
 func (d *desk) submit(user, callback string, a store.Approval, values object) string {
-	in, err := decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
+	in, err := d.bot.app.decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
 		"type": "view_submission", "team": object{"id": deskTeam}, "user": object{"id": user, "team_id": deskTeam},
 		"view": object{"callback_id": callback, "private_metadata": a.ID, "state": object{"values": values}},
 	})})
 	d.must(err)
-	return d.bot.app.act(context.Background(), in)
+	return d.bot.app.Act(context.Background(), in)
 }
 
 // TestForms: a form is opened for those who may decide while there is something to
 // decide, and they are looked at again when it is sent.
 func TestForms(t *testing.T) {
 	t.Parallel()
-	reason := object{render.ReasonBlock: object{render.ReasonAction: object{"value": "not today"}}}
-	ticked := object{render.ConfirmBox: object{render.ConfirmBox: object{"selected_options": []any{object{"value": "yes"}}}}}
+	reason := object{view.ReasonBlock: object{view.ReasonAction: object{"value": "not today"}}}
+	ticked := object{view.ConfirmBox: object{view.ConfirmBox: object{"selected_options": []any{object{"value": "yes"}}}}}
 	dangerous := store.Terms{Dangerous: true}
 	for name, c := range map[string]struct {
 		terms  store.Terms
@@ -41,13 +41,13 @@ func TestForms(t *testing.T) {
 		sent   string
 		status store.ApprovalStatus
 	}{
-		"a reason":                       {store.Terms{}, render.ActionDenyReason, render.CallbackDenyReason, reason, "asked for more", "denied", store.ApprovalDenied},
-		"what is dangerous":              {dangerous, render.ActionApprove, render.CallbackConfirm, ticked, "asked for more", "allowed", store.ApprovalAllowed},
-		"dangerous and not confirmed":    {dangerous, render.ActionApprove, render.CallbackConfirm, object{}, "asked for more", "not confirmed", store.ApprovalPending},
-		"dangerous, by another form":     {dangerous, render.ActionApprove, render.CallbackGrant, object{}, "asked for more", "incomplete answer", store.ApprovalPending},
-		"the whole input":                {store.Terms{}, render.ActionViewInput, "", nil, "viewed", "", store.ApprovalPending},
-		"a permission, and no rule":      {store.Terms{Grantable: true}, render.ActionAlways, render.CallbackGrant, object{}, "asked for more", "incomplete answer", store.ApprovalPending},
-		"a permission where none may be": {store.Terms{}, render.ActionAlways, "", nil, "not grantable", "", store.ApprovalPending},
+		"a reason":                       {store.Terms{}, view.ActionDenyReason, view.CallbackDenyReason, reason, "asked for more", "denied", store.ApprovalDenied},
+		"what is dangerous":              {dangerous, view.ActionApprove, view.CallbackConfirm, ticked, "asked for more", "allowed", store.ApprovalAllowed},
+		"dangerous and not confirmed":    {dangerous, view.ActionApprove, view.CallbackConfirm, object{}, "asked for more", "not confirmed", store.ApprovalPending},
+		"dangerous, by another form":     {dangerous, view.ActionApprove, view.CallbackGrant, object{}, "asked for more", "incomplete answer", store.ApprovalPending},
+		"the whole input":                {store.Terms{}, view.ActionViewInput, "", nil, "viewed", "", store.ApprovalPending},
+		"a permission, and no rule":      {store.Terms{Grantable: true}, view.ActionAlways, view.CallbackGrant, object{}, "asked for more", "incomplete answer", store.ApprovalPending},
+		"a permission where none may be": {store.Terms{}, view.ActionAlways, "", nil, "not grantable", "", store.ApprovalPending},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -55,7 +55,7 @@ func TestForms(t *testing.T) {
 				d.say("I ask.")
 				a := d.ask("", c.terms)
 				d.rest()
-				if c.action != render.ActionViewInput {
+				if c.action != view.ActionViewInput {
 					if got := d.click("ULINUS", c.action, a); got != "refused" && got != "not grantable" {
 						t.Errorf("opened for somebody who may not: %q", got)
 					}
@@ -76,7 +76,7 @@ func TestForms(t *testing.T) {
 				}
 				now, err := d.store.ApprovalByID(context.Background(), a.ID)
 				d.must(err)
-				if now.Status != c.status || c.send == render.CallbackDenyReason && now.Reason != "not today" {
+				if now.Status != c.status || c.send == view.CallbackDenyReason && now.Reason != "not today" {
 					t.Errorf("the approval is %s, %q", now.Status, now.Reason)
 				}
 				d.rest()
@@ -155,7 +155,7 @@ func TestMarks(t *testing.T) {
 			t.Errorf("%d marks", n)
 		}
 		ends := map[string]agent.PromptMark{}
-		for mark, emoji := range endMarks {
+		for mark, emoji := range marks {
 			if other, twice := ends[emoji]; twice {
 				t.Errorf("%s and %s are marked alike", mark, other)
 			}

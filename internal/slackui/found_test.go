@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"golang.org/x/time/rate"
 
+	"deckhand/internal/chat"
 	"deckhand/internal/playground/slack"
 	"deckhand/internal/store"
 )
@@ -26,6 +26,7 @@ import (
 type outage struct {
 	*matrix
 	conn *pgx.Conn
+	hand chat.ByHand
 }
 
 func newOutage(t *testing.T) *outage {
@@ -35,8 +36,9 @@ func newOutage(t *testing.T) *outage {
 	o.must(err)
 	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
 	o.conn = conn
-	o.app.c.CatchUp, o.app.cursor.on = time.Hour, true
-	o.app.lookRate.SetLimit(rate.Inf)
+	o.hand = byHand(o.app)
+	o.hand.Listens()
+	o.hand.Unbound()
 	_, err = o.db.MoveCursor(t.Context(), slack.TeamID, 0) // the bot is installed
 	o.must(err)
 	return o
@@ -77,19 +79,14 @@ func (o *outage) delivered(user, channel, thread, ts, text string) bool {
 	if thread != "" {
 		inner["thread_ts"] = thread
 	}
-	in, err := decode(o.event(inner))
+	in, err := o.app.decode(o.event(inner))
 	o.must(err)
-	if !o.app.relevant(o.t.Context(), in) {
+	if !o.hand.Relevant(o.t.Context(), in) {
 		return false
 	}
-	in.store.Holder = o.app.inbox.holder
-	id, fresh, err := o.db.Receive(o.t.Context(), in.store)
+	_, err = o.hand.Receive(o.t.Context(), in)
 	o.must(err)
-	if fresh {
-		in.store.ID, in.lasts = id, true
-		o.app.begin(o.t.Context(), in)
-		o.app.envelopes.Wait()
-	}
+	o.app.Wait()
 	return true
 }
 
@@ -106,9 +103,9 @@ func (o *outage) heard(user, channel, thread, text string) (ts string) {
 // back ends the outage: the bot looks through Slack, and works on what it finds.
 func (o *outage) back() {
 	o.t.Helper()
-	o.app.cursor.mute()
-	o.app.connected.Store(true)
-	o.app.moveCursor(o.t.Context(), false)
+	o.app.Hears(false)
+	o.app.Hears(true)
+	o.hand.MoveCursor(o.t.Context())
 	o.settle()
 }
 
@@ -117,10 +114,10 @@ func (o *outage) settle() {
 	o.t.Helper()
 	more := true
 	for range 20 {
-		for o.app.scanNext(o.t.Context()) {
+		for o.hand.ScanNext(o.t.Context()) {
 		}
-		o.app.takeDue(o.t.Context())
-		o.app.envelopes.Wait()
+		o.hand.TakeDue(o.t.Context())
+		o.app.Wait()
 		o.must(o.conn.QueryRow(o.t.Context(), `SELECT EXISTS (SELECT FROM looks) OR EXISTS (SELECT FROM inbox WHERE state = 'received' AND next_try <= now())`).Scan(&more))
 		if !more {
 			return
@@ -191,9 +188,9 @@ func TestTheDatabaseIsAway(t *testing.T) {
 	o.back()
 	away, cancel := context.WithCancel(t.Context())
 	cancel()
-	o.app.moveCursor(away, false)
+	o.hand.MoveCursor(away)
 	o.post(slack.UserLinus, slack.ChannelEngineering, "", "@deckhand are you there?")
-	o.app.moveCursor(t.Context(), false)
+	o.hand.MoveCursor(t.Context())
 	o.settle()
 	o.want(slack.UserLinus + " accepted are you there?")
 }
@@ -214,7 +211,7 @@ func TestTheMarkOfWhatWaits(t *testing.T) {
 				t.Errorf("%+v, %v", w, err)
 			}
 			got = append(got, post.Waits)
-			o.must(o.db.EndOutbox(ctx, nil, []store.Shown{{Kind: store.OutboxWaits, Subject: number(w.InboxID), UpTo: w.ID}}))
+			o.must(o.db.EndOutbox(ctx, nil, []store.Shown{{Kind: store.OutboxWaits, Subject: chat.Number(w.InboxID), UpTo: w.ID}}))
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("words (-want +got):\n%s", diff)
@@ -277,11 +274,11 @@ func TestAMessageWaitsForWhatWasMissedBeforeIt(t *testing.T) {
 	eng := slack.ChannelEngineering
 	root := o.heard(slack.UserLinus, eng, "", "@deckhand first")
 	o.post(slack.UserAda, eng, root, "second")
-	o.app.cursor.mute()
-	o.app.connected.Store(true)
+	o.app.Hears(false)
+	o.app.Hears(true)
 	o.heard(slack.UserAda, eng, root, "third")
-	o.app.takeDue(t.Context())
-	o.app.envelopes.Wait()
+	o.hand.TakeDue(t.Context())
+	o.app.Wait()
 	o.want(slack.UserLinus+" accepted first", slack.UserAda+" received ", slack.UserAda+" accepted second")
 	_, err := o.conn.Exec(t.Context(), `UPDATE inbox SET next_try = now() WHERE state = 'received'`)
 	o.must(err)
@@ -305,9 +302,7 @@ func TestWhatWaitsIsChangedMeanwhile(t *testing.T) {
 	if err != nil || len(waiting) != 3 {
 		t.Fatalf("%d posts wait, %v", len(waiting), err)
 	}
-	k := o.app.scanner(store.Scan{TeamID: slack.TeamID})
-	k.settled = 0
-	o.must(k.changes(t.Context()))
+	o.must(o.hand.Changes(t.Context(), store.Scan{TeamID: slack.TeamID}))
 	o.settle()
 	o.want(slack.UserLinus+" accepted first", slack.UserLinus+" accepted other", slack.UserLinus+" done deleted")
 }
@@ -319,7 +314,7 @@ func TestALookOutlivesWhatSlackRefuses(t *testing.T) {
 	o := newOutage(t)
 	eng := slack.ChannelEngineering
 	root := o.heard(slack.UserLinus, eng, "", "@deckhand first")
-	for i := range pageSize {
+	for i := range 200 {
 		o.post(slack.UserLinus, eng, root, fmt.Sprintf("<@%s> %d", slack.UserAda, i))
 	}
 	o.post(slack.UserAda, eng, root, "the last")
@@ -377,8 +372,8 @@ func TestALookIsOneReplicas(t *testing.T) {
 func TestAFaultEndsNoBot(t *testing.T) {
 	t.Parallel()
 	o := newOutage(t)
-	agent := o.app.agent
-	o.app.agent = nil // whatever asks it fails
+	agent := o.app.Supervisor()
+	o.app.Begin(nil) // whatever asks it fails
 	o.heard(slack.UserLinus, slack.ChannelEngineering, "", "@deckhand mend this")
 	var state string
 	var attempts int
@@ -386,7 +381,7 @@ func TestAFaultEndsNoBot(t *testing.T) {
 	if state == "done" || attempts != 1 {
 		t.Fatalf("after a fault the message is %s after %d attempts", state, attempts)
 	}
-	o.app.agent = agent
+	o.app.Begin(agent)
 	o.heard(slack.UserLinus, slack.ChannelEngineering, "", "@deckhand mend that")
 	o.must(o.conn.QueryRow(t.Context(), `SELECT state FROM inbox ORDER BY id DESC LIMIT 1`).Scan(&state))
 	if state == "failed" {

@@ -12,6 +12,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/ask"
+	"deckhand/internal/chat"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
@@ -53,8 +54,6 @@ type frontend struct {
 	files attachments // what the messages of turns leave out
 	left  sync.Map    // ended turns of other processes that this one shows: whether their first page was posted
 
-	visitors visitors // who does something in which thread
-
 	saidMu sync.Mutex
 	said   map[store.ThreadKey]sentence // what was said last in each thread, since its last prompt was marked
 }
@@ -85,7 +84,7 @@ func newFrontend(a *App) *frontend {
 func (f *frontend) ShowTurn(t agent.TurnView) {
 	var end func(error)
 	if t.OutboxID != 0 {
-		end = f.app.outbox.begun(store.OutboxRow{ID: t.OutboxID, Kind: store.OutboxTurn, ThreadKey: t.Thread, TurnID: t.ID})
+		end = f.app.Outbox.Begun(store.OutboxRow{ID: t.OutboxID, Kind: store.OutboxTurn, ThreadKey: t.Thread, TurnID: t.ID})
 		t.OutboxID = 0
 	}
 	f.showTurn(t, end)
@@ -103,9 +102,9 @@ func (f *frontend) showTurn(t agent.TurnView, end func(error)) {
 			s.looked = len(t.Content.Items)
 		}
 		f.turns[t.ID] = s
-		defer f.app.homes.changed()
+		defer f.app.Homes.Changed()
 	} else if t.State.Ended() || t.Parked || t.Waiting != s.latest.Waiting {
-		defer f.app.homes.changed()
+		defer f.app.Homes.Changed()
 	}
 	s.latest = t
 	f.showPictures(s, t)
@@ -231,20 +230,20 @@ func (f *frontend) belowCards(t agent.TurnView, pages []render.Page) []render.Pa
 func (f *frontend) pageMessage(t agent.TurnView, p render.Page) publish.Message {
 	if i := slices.IndexFunc(t.Cards, func(c ask.Card) bool { return c.ID == p.CardID }); i >= 0 {
 		m := f.cardMessage(t.Thread, t.Project, t.Cards[i].ID, t.Cards[i].At)
-		m.Doubtful, m.Hold = t.Cards[i].Earlier, f.app.agent.MayBeDead
+		m.Doubtful, m.Hold = t.Cards[i].Earlier, f.app.Supervisor().MayBeDead
 		return m
 	}
-	mark := metadata(turnType, "turn", number(t.ID), "page", strconv.Itoa(p.Number))
+	mark := metadata(turnType, "turn", chat.Number(t.ID), "page", strconv.Itoa(p.Number))
 	return publish.Message{
 		Key: turnKey(t, p.Number), Channel: t.Thread.ChannelID, ThreadTS: t.Thread.ThreadTS, Group: t.Thread.ThreadTS,
-		Hold:      f.app.agent.MayBeDead, // and the turn another replica's
+		Hold:      f.app.Supervisor().MayBeDead, // and the turn another replica's
 		Recipient: publish.Recipient{Team: t.Thread.TeamID, User: t.RequestedBy},
 		Metadata:  mark, Find: f.find(t.Thread, time.Now(), mark),
 		OnPosted: func(ts string) {
 			f.app.sessions.posted(t.Thread)
-			f.note(store.PostedMessage{Kind: store.TurnPost, Subject: number(t.ID), Part: p.Number, ChannelID: t.Thread.ChannelID, TS: ts})
+			f.note(store.PostedMessage{Kind: store.TurnPost, Subject: chat.Number(t.ID), Part: p.Number, ChannelID: t.Thread.ChannelID, TS: ts})
 		},
-		OnError: func(err error) { f.app.log.Error("show a turn", zap.Int64("turn", t.ID), zap.Error(err)) },
+		OnError: func(err error) { f.app.c.Log.Error("show a turn", zap.Int64("turn", t.ID), zap.Error(err)) },
 	}
 }
 
@@ -263,10 +262,13 @@ func (f *frontend) offer(t agent.TurnView) {
 	}
 }
 
+// Changed implements [agent.Frontend].
+func (f *frontend) Changed(replica string) { f.app.Changed(replica) }
+
 // SetShare implements [agent.Frontend].
 func (f *frontend) SetShare(s agent.Share) {
 	f.app.publisher.SetShare(publish.Share(s))
-	f.app.cursor.others.Store(s.Anywhere < 1)
+	f.app.SetOthers(s.Anywhere < 1)
 }
 
 // CloseOffer implements [agent.Frontend].
@@ -291,7 +293,7 @@ func (f *frontend) rendering(t agent.TurnView) render.Options {
 	} else {
 		o.Posted = f.knows(turnKey(t, 0))
 	}
-	if t.Closing > 0 && t.EndedAt.Sub(t.StartedAt) >= agent.LongTurn && !f.visitors.saw(t.Thread, t.RequestedBy, t.StartedAt) {
+	if t.Closing > 0 && t.EndedAt.Sub(t.StartedAt) >= agent.LongTurn && !f.app.Saw(t.Thread, t.RequestedBy, t.StartedAt) {
 		o.Call = t.RequestedBy
 	}
 	return o
@@ -307,12 +309,13 @@ func (f *frontend) knows(key string) bool {
 // beginning in it: a database that was taken over by a standby gives numbers a second time
 // that the old one had given last.
 func turnKey(t agent.TurnView, page int) string {
-	return "turn/" + number(t.ID) + "/" + number(t.StartedAt.UnixMicro()) + "/" + strconv.Itoa(page)
+	return "turn/" + chat.Number(t.ID) + "/" + chat.Number(t.StartedAt.UnixMicro()) + "/" + strconv.Itoa(page)
 }
 
-// endMarks are the reactions that say how a prompt ended, by Slack's names. ✅ is for
+// marks are the reactions that say that a prompt was heard and how it ended, by Slack's names. ✅ is for
 // what is done and for nothing else.
-var endMarks = map[agent.PromptMark]string{
+var marks = map[agent.PromptMark]string{
+	chat.Heard:             "eyes",                  // 👀
 	agent.PromptDone:       "white_check_mark",      // ✅
 	agent.PromptFailed:     "warning",               // ⚠️
 	agent.PromptStopped:    "black_square_for_stop", // ⏹️
@@ -324,9 +327,9 @@ var endMarks = map[agent.PromptMark]string{
 // heard stay; only its end is marked, see Tell.
 func (f *frontend) MarkPrompt(p store.Prompt, m agent.PromptMark) {
 	f.forgetSaid(p.ThreadKey)
-	f.app.homes.changed()
+	f.app.Homes.Changed()
 	if m == agent.PromptWaits || p.Marked {
-		f.app.outbox.sweepNow()
+		f.app.Outbox.SweepNow()
 	}
 }
 
@@ -359,7 +362,7 @@ func (f *frontend) stands(k store.ThreadKey, text string) bool {
 	}
 	f.saidMu.Unlock()
 	if again {
-		f.app.log.Info("a sentence stands in its thread already", zap.String("thread", k.ThreadTS), zap.String("sentence", f.app.c.Redact(text)))
+		f.app.c.Log.Info("a sentence stands in its thread already", zap.String("thread", k.ThreadTS), zap.String("sentence", f.app.c.Redact(text)))
 	}
 	return again
 }
@@ -450,6 +453,6 @@ func (f *frontend) save(p store.PostedMessage, write func(context.Context) error
 	ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
 	defer cancel()
 	if err := write(ctx); err != nil {
-		f.app.log.Error("note a message", zap.String("kind", string(p.Kind)), zap.String("of", p.Subject), zap.Error(err))
+		f.app.c.Log.Error("note a message", zap.String("kind", string(p.Kind)), zap.String("of", p.Subject), zap.Error(err))
 	}
 }

@@ -1,81 +1,16 @@
 package slackui
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"deckhand/internal/chat/view"
 	"deckhand/internal/playground/slack"
-	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
 )
-
-// TestSteadyChangesDoNotStarveTabs: what changes ten times a second for minutes is shown all
-// the same, and other replicas are told now and then.
-func TestSteadyChangesDoNotStarveTabs(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		h := homes{wake: make(chan struct{}, 1), news: make(chan struct{}, 1)}
-		ctx, stop := context.WithCancel(context.Background())
-		var keeping sync.WaitGroup
-		refreshed, told := 0, 0
-		keeping.Go(func() { h.keep(ctx, func(context.Context, homeTab) { refreshed++ }) })
-		keeping.Go(func() { h.tell(ctx, func(context.Context) { told++ }) })
-		h.looks(person{UserID: "U1"}, render.HomeChoice{}, time.Now())
-		for range 1200 { // two minutes
-			h.changed()
-			time.Sleep(100 * time.Millisecond)
-		}
-		stop()
-		keeping.Wait()
-		if least := int(2*time.Minute/(homeEvery+homeSettles)) - 1; refreshed < least || refreshed > 8 {
-			t.Errorf("refreshed %d times, want %d to 8", refreshed, least)
-		}
-		if most := int(2 * time.Minute / homesTold); told < most-1 || told > most+1 {
-			t.Errorf("told %d times, want about %d", told, most)
-		}
-	})
-}
-
-// TestATabFollowsOtherReplicas: what changes at one replica makes the tabs of another stale,
-// by a notice of the database's; a replica that is alone sends none.
-func TestATabFollowsOtherReplicas(t *testing.T) {
-	t.Parallel()
-	url := storetest.URL(t)
-	here, there := New(&Workspace{}, Config{Store: storetest.Open(t, url, store.Options{}), Replica: "here"}), New(&Workspace{}, Config{Replica: "there"})
-	heard := make(chan store.Notice, 8)
-	listening, stop := context.WithCancel(t.Context())
-	ready := make(chan struct{}, 1)
-	done := make(chan struct{})
-	s := storetest.Open(t, url, store.Options{})
-	go func() {
-		defer close(done)
-		s.Listen(listening, func() { signal(ready) }, func(n store.Notice) { heard <- n })
-	}()
-	<-ready
-	here.tellHomes(t.Context()) // alone
-	here.cursor.others.Store(true)
-	here.tellHomes(t.Context())
-	n := <-heard
-	stop()
-	<-done
-	if n.Kind != store.NoticeShown || n.By != "here" || len(heard) != 0 {
-		t.Fatalf("%+v, and %d more", n, len(heard))
-	}
-	for app, want := range map[*App]bool{here: false, there: true} {
-		app.homes.looks(person{UserID: "U1"}, render.HomeChoice{}, time.Now().Add(-time.Minute))
-		app.Frontend().Changed(n.By)
-		if due, _ := app.homes.due(time.Now()); (len(due) == 1) != want {
-			t.Errorf("%s: %d are due", app.c.Replica, len(due))
-		}
-	}
-}
 
 // TestALargeHome: with 300 threads, 100 requests, long and dangerous ones among them, and 40
 // grants a tab is within Slack's limits, and is built without a query for each.
@@ -95,9 +30,9 @@ func TestALargeHome(t *testing.T) {
 		INSERT INTO grants (team_id, project, scope, channel_id, tool_name, pattern, approval_id, created_by, expires_at)
 			SELECT '%[1]s', 'web', 'channel', '%[2]s', 'Bash', 'Bash(go test ./' || n || ' *)', (SELECT min(id) FROM approvals), '%[3]s', now() + interval '1 day' FROM generate_series(1, 40) n;
 		SET session_replication_role = DEFAULT`, slack.TeamID, slack.ChannelEngineering, slack.UserAda))
-	_ = m.tab(slack.UserAda, render.HomeChoice{All: true}) // whom Slack tells of is known then
+	_ = m.tab(slack.UserAda, view.HomeChoice{All: true}) // whom Slack tells of is known then
 	began := time.Now()
-	tab := m.tab(slack.UserAda, render.HomeChoice{All: true})
+	tab := m.tab(slack.UserAda, view.HomeChoice{All: true})
 	took := time.Since(began)
 	var view struct {
 		Blocks []struct {

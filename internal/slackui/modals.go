@@ -2,64 +2,58 @@ package slackui
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
+	"deckhand/internal/chat"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
 )
 
-// open shows a modal. A trigger lives for three seconds, so it does not queue. Whoever
+// Open implements [chat.Screen]. A trigger lives for three seconds, so it does not queue. Whoever
 // clicked is told where Slack does not open it, and what to do instead.
-func (a *App) open(ctx context.Context, in *incoming, view slack.ModalViewRequest) error {
-	_, err := a.openView(ctx, in, view)
-	return err
-}
-
-// openView is open, for who goes on with the modal as Slack has it; it is nil where Slack
-// did not open it.
-func (a *App) openView(ctx context.Context, in *incoming, view slack.ModalViewRequest) (opened *slack.View, err error) {
-	err = a.showModal(view, func(view slack.ModalViewRequest) error {
-		response, err := a.api.OpenViewContext(ctx, in.trigger(), view)
+func (a *App) Open(ctx context.Context, in *chat.Incoming, form view.Form) (opened chat.Window, err error) {
+	modal := render.Window(form, a.rendering())
+	err = a.showModal(modal, func(modal slack.ModalViewRequest) error {
+		response, err := a.api.OpenViewContext(ctx, in.Trigger(), modal)
 		if err == nil {
-			opened = &response.View
+			opened = chat.Window{ID: response.View.ID, Hash: response.View.Hash}
 		}
 		return err
 	})
-	return opened, a.explainModal(in, view, err)
+	return opened, a.explainModal(in, modal, err)
 }
 
-// trigger is Slack's leave to open a modal.
-func (in *incoming) trigger() string {
-	if in.shortcut != nil {
-		return in.shortcut.TriggerID
-	}
-	return in.click.TriggerID
-}
-
-// updateModal shows another state of the modal that was clicked in.
-func (a *App) updateModal(ctx context.Context, in *incoming, view slack.ModalViewRequest) error {
-	err := a.showModal(view, func(view slack.ModalViewRequest) error {
-		_, err := a.api.UpdateViewContext(ctx, view, "", in.click.View.Hash, in.click.View.ID)
+// Update implements [chat.Screen].
+func (a *App) Update(ctx context.Context, in *chat.Incoming, open chat.Window, form view.Form) error {
+	modal := render.Window(form, a.rendering())
+	err := a.showModal(modal, func(modal slack.ModalViewRequest) error {
+		_, err := a.api.UpdateViewContext(ctx, modal, "", open.Hash, open.ID)
 		return err
 	})
-	return a.explainModal(in, view, err)
+	if open != in.Click.Window && (refusedAs(err, "hash_conflict") || refusedAs(err, "not_found")) {
+		return nil // it was closed, or shows something else already
+	}
+	return a.explainModal(in, modal, err)
 }
 
 // showModal sends a modal with as much of its blocks as Slack takes.
-func (a *App) showModal(view slack.ModalViewRequest, send func(slack.ModalViewRequest) error) error {
-	return a.publisher.Reduced(publish.InModal, "modal "+view.CallbackID, render.Page{Blocks: view.Blocks.BlockSet}, func(p render.Page) error {
-		view.Blocks.BlockSet = p.Blocks
-		return send(view)
+func (a *App) showModal(modal slack.ModalViewRequest, send func(slack.ModalViewRequest) error) error {
+	return a.publisher.Reduced(publish.InModal, "modal "+modal.CallbackID, render.Page{Blocks: modal.Blocks.BlockSet}, func(p render.Page) error {
+		modal.Blocks.BlockSet = p.Blocks
+		return send(modal)
 	})
 }
 
 // explainModal tells the person who clicked why there is no modal, where they can do
 // something about it.
-func (a *App) explainModal(in *incoming, view slack.ModalViewRequest, err error) error {
+func (a *App) explainModal(in *chat.Incoming, modal slack.ModalViewRequest, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -72,23 +66,13 @@ func (a *App) explainModal(in *incoming, view slack.ModalViewRequest, err error)
 	case refusedAs(err, "hash_conflict"), refusedAs(err, "not_found"):
 		sentence = "The window has changed since, or was closed. Open it again."
 	case publish.Refuses(err):
-		sentence = strings.TrimSpace("Slack does not show this window: there is too much in it, or something that this workspace does not take. " + insteadOfModal(view))
+		sentence = strings.TrimSpace("Slack does not show this window: there is too much in it, or something that this workspace does not take. " + chat.InsteadOf(modal.CallbackID, modal.PrivateMetadata))
 	default:
 		return fmt.Errorf("show a modal: %w", err)
 	}
-	a.log.Warn("slack does not show a modal", zap.String("modal", view.CallbackID), zap.String("user", in.store.UserID), zap.Error(err))
-	a.answer(in, sentence)
+	a.c.Log.Warn("slack does not show a modal", zap.String("modal", modal.CallbackID), zap.String("user", in.Row.UserID), zap.Error(err))
+	a.Answer(in, sentence)
 	return nil
-}
-
-// insteadOfModal says how to do what a modal is for without it. The forms about an approval
-// have its id as their metadata.
-func insteadOfModal(view slack.ModalViewRequest) string {
-	code := strings.ToUpper(view.PrivateMetadata[:min(5, len(view.PrivateMetadata))])
-	if reply := forms[view.CallbackID].reply; reply != "" {
-		return "Reply “" + fmt.Sprintf(reply, code) + "” in the request's thread."
-	}
-	return ""
 }
 
 // homePages sends a home tab with as much of its blocks as Slack takes, and a small one
@@ -107,4 +91,39 @@ func (a *App) homePages(ctx context.Context, request slack.PublishViewContextReq
 		err = send(render.SmallHome())
 	}
 	return hash, err
+}
+
+// ShowHome implements [chat.Screen]. A refresh, at the lowest priority, takes the place
+// of nothing that another replica has published since: then the tab is that one's.
+func (a *App) ShowHome(user string, home view.Home, refresh bool) {
+	tab, priority := render.Home(home), publish.Normal
+	if refresh {
+		priority = publish.Live
+	}
+	raw, err := json.Marshal(tab)
+	if err != nil {
+		a.c.Log.Error("a home tab", zap.Error(err))
+		return
+	}
+	if fresh := a.Homes.Sent(user, sha256.Sum256(raw)); !fresh && refresh {
+		return
+	}
+	a.publisher.Once(publish.Call{
+		Method: publish.PublishView, Key: "home/" + user, Replace: true, Priority: priority, Group: user, What: "home tab",
+		Do: func(ctx context.Context) error {
+			request := slack.PublishViewContextRequest{UserID: user, View: tab}
+			if hash := a.Homes.HashOf(user); refresh && hash != "" {
+				request.Hash = &hash
+			}
+			got, err := a.homePages(ctx, request)
+			switch {
+			case refusedAs(err, "hash_conflict"):
+				a.Homes.Has(user, "")
+				return nil
+			case err == nil:
+				a.Homes.Has(user, got)
+			}
+			return err
+		},
+	})
 }

@@ -20,7 +20,7 @@ type process struct {
 	stopped chan struct{}
 }
 
-// Do implements slack-go's HTTP client.
+// do implements slack-go's HTTP client.
 func (p *process) do(s *scripted) httpClient {
 	return func(r *http.Request) (*http.Response, error) {
 		if p.dead.Load() {

@@ -11,7 +11,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
-	"deckhand/internal/slackui/render"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/store"
 )
 
@@ -58,9 +58,9 @@ func TestTheThreadReadsInOrder(t *testing.T) {
 						continue
 					}
 					a := asked[i%len(asked)]
-					action := render.ActionApprove
+					action := view.ActionApprove
 					if what == "deny" {
-						action = render.ActionDeny
+						action = view.ActionDeny
 					}
 					d.click("UGRACE", action, a)
 					d.click("UHEIDI", action, a)

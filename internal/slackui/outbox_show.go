@@ -10,20 +10,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/chat"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
-
-// errUnknownRow is of an outbox row that a newer version wrote.
-var errUnknownRow = errors.New("this version does not know what it is")
 
 // What is posted has metadata that says what it is, for whoever looks for it after a
 // crash. The payloads are {"turn": id, "page": n}, {"card": CardID}, {"prompt": InboxID}
@@ -48,8 +48,6 @@ func metadata(kind string, pairs ...string) slack.SlackMetadata {
 
 // slackTime is a time as Slack's timestamps have it, in whole seconds.
 func slackTime(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) + ".000000" }
-
-func number(n int64) string { return strconv.FormatInt(n, 10) }
 
 const (
 	// lookBack is how long before something was to be shown it may have been posted: its
@@ -111,7 +109,7 @@ func (f *frontend) find(k store.ThreadKey, since time.Time, mark slack.SlackMeta
 }
 
 // Tell implements [agent.Frontend].
-func (f *frontend) Tell(rows ...store.OutboxRow) { f.app.outbox.tell(rows...) }
+func (f *frontend) Tell(rows ...store.OutboxRow) { f.app.Outbox.Tell(rows...) }
 
 // showLeftTurn shows how a turn ended that this process does not show: another one has
 // died before Slack had it.
@@ -208,7 +206,7 @@ func (f *frontend) strip(ctx context.Context, w store.OutboxRow) (nothing bool, 
 		}
 	}
 	for _, m := range found {
-		if m.Metadata.EventPayload["turn"] == number(w.TurnID) || streamOf(m, number(w.TurnID)) != "" {
+		if m.Metadata.EventPayload["turn"] == chat.Number(w.TurnID) || streamOf(m, chat.Number(w.TurnID)) != "" {
 			list = append(list, m.Timestamp)
 		}
 	}
@@ -224,7 +222,7 @@ func (f *frontend) strip(ctx context.Context, w store.OutboxRow) (nothing bool, 
 			return false, err
 		}
 		if err != nil { // somebody has deleted it
-			f.app.log.Warn("mark what an interrupted turn has left", zap.Int64("turn", w.TurnID), zap.String("ts", ts), zap.Error(err))
+			f.app.c.Log.Warn("mark what an interrupted turn has left", zap.Int64("turn", w.TurnID), zap.String("ts", ts), zap.Error(err))
 			nothing = i == len(list)-1
 		}
 	}
@@ -245,7 +243,7 @@ func streamOf(m slack.Message, turn string) (page string) {
 // mark reacts to a prompt.
 func (f *frontend) mark(w store.OutboxRow, end func(error)) {
 	f.forgetSaid(w.ThreadKey)
-	emoji := endMarks[agent.PromptMark(w.Body)]
+	emoji := marks[agent.PromptMark(w.Body)]
 	if emoji == "" || w.TS == "" {
 		end(nil)
 		return
@@ -255,11 +253,11 @@ func (f *frontend) mark(w store.OutboxRow, end func(error)) {
 
 // outboxKey names an outbox row's message as turnKey does a turn's.
 func outboxKey(w store.OutboxRow) string {
-	return "outbox/" + number(w.ID) + "/" + number(w.CreatedAt.UnixMicro())
+	return "outbox/" + chat.Number(w.ID) + "/" + chat.Number(w.CreatedAt.UnixMicro())
 }
 
 func outboxMark(w store.OutboxRow) slack.SlackMetadata {
-	return metadata(outboxType, "outbox", number(w.ID))
+	return metadata(outboxType, "outbox", chat.Number(w.ID))
 }
 
 // saySentence says a sentence in a thread, in a message that mark tells from others.
@@ -279,9 +277,9 @@ func (f *frontend) saySentence(w store.OutboxRow, mark slack.SlackMetadata, end 
 // turn's: it may be left again, as when it cannot go on yet.
 func (f *frontend) sayLeft(w store.OutboxRow, end func(error)) {
 	page, _ := abandoned(slack.Message{}, true, w.Body)
-	mark := metadata(turnType, "turn", number(w.TurnID), "page", "left")
+	mark := metadata(turnType, "turn", chat.Number(w.TurnID), "page", "left")
 	f.app.publisher.Show(publish.Message{
-		Key: "outbox/" + number(w.ID), Channel: w.ChannelID, ThreadTS: w.ThreadTS, Group: w.ThreadTS,
+		Key: "outbox/" + chat.Number(w.ID), Channel: w.ChannelID, ThreadTS: w.ThreadTS, Group: w.ThreadTS,
 		Page: page, Metadata: mark, Priority: publish.Answer, Final: true,
 		Find: f.find(w.ThreadKey, w.CreatedAt, mark), Doubtful: w.Again, OnEnd: end,
 	})
@@ -333,13 +331,13 @@ const leftBlock = "turn:left"
 // it says of its state, and with the sentence, if there is one. changed says whether that
 // is another one, but for the sentence.
 func abandoned(m slack.Message, left bool, sentence string) (page render.Page, changed bool) {
-	page.Text = cmp.Or(sentence, mrkdwn.Prefix(m.Text, 3000)) // a stream has more than an edit may
+	page.Text = cmp.Or(sentence, plaintext.Prefix(m.Text, 3000)) // a stream has more than an edit may
 	for _, b := range m.Blocks.BlockSet {
 		id := b.ID()
 		if buttons, ok := b.(*slack.ActionBlock); ok && buttons.Elements != nil {
 			rest := slices.DeleteFunc(slices.Clone(buttons.Elements.ElementSet), func(e slack.BlockElement) bool {
 				b, ok := e.(*slack.ButtonBlockElement)
-				return !ok || b.ActionID != render.ActionSteps && b.ActionID != render.ActionDiff // which show, and change nothing
+				return !ok || b.ActionID != view.ActionSteps && b.ActionID != view.ActionDiff // which show, and change nothing
 			})
 			changed = changed || len(rest) < len(buttons.Elements.ElementSet)
 			if len(rest) > 0 {
@@ -394,3 +392,25 @@ var stands = regexp.MustCompile(` · (?:waiting for (?:approval|an answer|a deci
 
 // unfinished is a line of a tool that had not ended, as we wrote it or as Slack tells it.
 var unfinished = regexp.MustCompile(`^([ ↳]*)(?:⏳|✋|:hourglass_flowing_sand:|:raised_hand:|:hand:) (.*)$`)
+
+// together returns n functions that are each called once, the last of which has end
+// called: with an error that may pass, if there is one, else with any, else with nil.
+func together(n int, end func(error)) func(error) {
+	if end == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	var worst error
+	return func(err error) {
+		mu.Lock()
+		if err != nil && (worst == nil || publish.MayPass(err)) {
+			worst = err
+		}
+		n--
+		last, with := n == 0, worst
+		mu.Unlock()
+		if last {
+			end(with)
+		}
+	}
+}

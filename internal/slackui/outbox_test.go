@@ -15,7 +15,7 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
-	"deckhand/internal/slackui/render"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 	"deckhand/internal/store"
 )
@@ -223,7 +223,7 @@ func TestOnlyTheHolderEditsACard(t *testing.T) {
 				before := card()
 				holder.dead.Store(true) // it is frozen
 				if test.calls == "" {
-					d.click("UGRACE", render.ActionApprove, a)
+					d.click("UGRACE", view.ActionApprove, a)
 				} else {
 					d.slack.answers(func(_ int, c slackCall) (f fault) {
 						if c.method == "conversations.open" {
@@ -234,7 +234,7 @@ func TestOnlyTheHolderEditsACard(t *testing.T) {
 					d.front().Show(store.CardPost, a.CardID)
 					time.Sleep(3 * cardPause)
 					d.slack.answers(nil)
-					d.click("UGRACE", render.ActionApprove, a)
+					d.click("UGRACE", view.ActionApprove, a)
 				}
 				time.Sleep(20 * time.Second)
 				if card() != before {
@@ -256,7 +256,7 @@ func TestOnlyTheHolderEditsACard(t *testing.T) {
 					if !strings.Contains(card(), "1 of 2") {
 						t.Errorf("the vote is not shown: %s", card())
 					}
-					d.click("UHEIDI", render.ActionApprove, a)
+					d.click("UHEIDI", view.ActionApprove, a)
 				}
 				d.front().ShowApproval(a)
 				d.answered()

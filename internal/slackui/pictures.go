@@ -71,6 +71,6 @@ func (f *frontend) uploadPicture(k store.ThreadKey, p render.Picture) {
 			}
 			return f.app.uploadOnce(ctx, k, slack.UploadFileParameters{Content: string(content), Filename: name, Title: p.Title, AltTxt: p.Alt})
 		},
-		OnError: func(err error) { f.app.log.Warn("show a tool's picture", zap.Error(err)) },
+		OnError: func(err error) { f.app.c.Log.Warn("show a tool's picture", zap.Error(err)) },
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/chat"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
@@ -44,13 +45,13 @@ func (f *frontend) ShowPlace(t store.Thread, before int) {
 		return
 	}
 	s.before = before
-	f.show(store.PlacePost, number(t.ID))
+	f.show(store.PlacePost, chat.Number(t.ID))
 }
 
 // readPlace notes the message of a thread that waits before it is posted: a process that dies
 // in between leaves one that the next finds, by when that was.
 func (f *frontend) readPlace(ctx context.Context, id string) (show func(), err error) {
-	threadID, db := numbered(id), f.app.c.Store
+	threadID, db := chat.Numbered(id), f.app.c.Store
 	posts, err := db.Posts(ctx, store.PlacePost, id)
 	if err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func (f *frontend) readPlace(ctx context.Context, id string) (show func(), err e
 // showPlace posts the message, edits it, or edits it a last time. One that is not posted
 // by then is not any more. f.cardsMu is held.
 func (f *frontend) showPlace(s *shownPlace, p store.PostedMessage) {
-	k, since := s.thread.Key(), number(p.CreatedAt.UnixMicro())
+	k, since := s.thread.Key(), chat.Number(p.CreatedAt.UnixMicro())
 	mark := metadata(placeType, "since", since)
 	s.at = time.Now()
 	message := publish.Message{
@@ -98,7 +99,7 @@ func (f *frontend) showPlace(s *shownPlace, p store.PostedMessage) {
 			p.TS = ts
 			f.note(p)
 		},
-		OnError: func(err error) { f.app.log.Error("show a place in the queue", zap.Error(err)) },
+		OnError: func(err error) { f.app.c.Log.Error("show a place in the queue", zap.Error(err)) },
 	}
 	if s.before == agent.Served {
 		delete(f.places, s.thread.ID)

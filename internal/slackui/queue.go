@@ -3,18 +3,15 @@ package slackui
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
-	"deckhand/internal/access"
 	"deckhand/internal/agent"
+	"deckhand/internal/chat"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
@@ -52,7 +49,7 @@ func (f *frontend) ShowQueue(threadID int64, start *agent.StartWait) {
 	if start != nil && start.Attempts == 0 && time.Since(q.since) < queueUnseen {
 		return // it is told again, if it still waits then
 	}
-	f.show(store.QueuePost, number(threadID))
+	f.show(store.QueuePost, chat.Number(threadID))
 }
 
 // queueOf is the queue of a thread as this process shows it. f.cardsMu is held.
@@ -65,8 +62,8 @@ func (f *frontend) queueOf(threadID int64) *shownQueue {
 
 // readQueue reads a thread's queue.
 func (f *frontend) readQueue(ctx context.Context, id string) (show func(), err error) {
-	threadID := numbered(id)
-	ts, err := f.app.postedAs(ctx, store.QueuePost, id)
+	threadID := chat.Numbered(id)
+	ts, err := f.app.PostedAs(ctx, store.QueuePost, id)
 	if err != nil {
 		return nil, err
 	}
@@ -79,10 +76,10 @@ func (f *frontend) readQueue(ctx context.Context, id string) (show func(), err e
 		if row, err = f.app.c.Store.StandQueue(ctx, threadID); err != nil {
 			return nil, err
 		}
-		f.app.outbox.keep(row.ID)
+		f.app.Outbox.Keep(row.ID)
 	}
 	names := map[string]string{}
-	for _, p := range q.Prompts[:min(len(q.Prompts), render.QueueShown)] {
+	for _, p := range q.Prompts[:min(len(q.Prompts), view.QueueShown)] {
 		names[p.UserID] = f.app.people.Name(ctx, p.UserID)
 	}
 	return func() { f.showQueue(threadID, q, ts, row, names) }, nil
@@ -99,8 +96,8 @@ func (f *frontend) standsUnheld(threadID int64, q store.Queue, ts string) bool {
 			return false
 		}
 	}
-	view := f.queueView(start, q, nil)
-	return view.Start != nil || len(view.Prompts) > 0 || ts != ""
+	shown := f.queueView(start, q, nil)
+	return shown.Start != nil || len(shown.Prompts) > 0 || ts != ""
 }
 
 // takeQueueOver puts right what a process that has died has said of a thread's queue, and
@@ -109,7 +106,7 @@ func (f *frontend) takeQueueOver(w store.OutboxRow) {
 	f.cardsMu.Lock()
 	defer f.cardsMu.Unlock()
 	f.queueOf(w.ThreadID).word = w
-	f.show(store.QueuePost, number(w.ThreadID))
+	f.show(store.QueuePost, chat.Number(w.ThreadID))
 }
 
 // showQueue posts or edits the message, or takes it away. f.cardsMu is held.
@@ -118,30 +115,30 @@ func (f *frontend) showQueue(threadID int64, q store.Queue, ts string, row store
 	if row.ID != 0 {
 		s.word = row
 	}
-	view := f.queueView(s.start, q, names)
+	shown := f.queueView(s.start, q, names)
 	if s.key == "" {
 		s.ts = ts // an earlier process's
 	}
-	if view.Start == nil && len(view.Prompts) == 0 {
+	if shown.Start == nil && len(shown.Prompts) == 0 {
 		f.takeQueueAway(threadID, s, q.ThreadKey)
 		return
 	}
 	if s.word.ID == 0 { // it has changed since it was read
-		f.show(store.QueuePost, number(threadID))
+		f.show(store.QueuePost, chat.Number(threadID))
 		return
 	}
-	mark := metadata(queueType, "thread", number(threadID))
+	mark := metadata(queueType, "thread", chat.Number(threadID))
 	if s.key == "" {
 		f.keys++
 		s.key = fmt.Sprintf("queue/%d/%d", threadID, f.keys)
 	}
 	f.app.publisher.Show(publish.Message{
 		Key: s.key, Channel: q.ChannelID, ThreadTS: q.ThreadTS, Group: q.ThreadTS, TS: s.ts,
-		Page: render.Queue(view), Priority: publish.Normal,
+		Page: render.Queue(shown), Priority: publish.Normal,
 		Metadata: mark, Find: f.find(q.ThreadKey, s.word.CreatedAt, mark), Doubtful: s.word.Again && s.ts == "",
 		OnPosted: func(ts string) { f.queuePosted(threadID, s, q.ThreadKey, ts) },
 		OnError: func(err error) {
-			f.app.log.Warn("show what waits in a thread", zap.Error(err))
+			f.app.c.Log.Warn("show what waits in a thread", zap.Error(err))
 			f.cardsMu.Lock()
 			defer f.cardsMu.Unlock()
 			s.key, s.ts = "", "" // the next state is posted anew
@@ -159,7 +156,7 @@ func (f *frontend) queuePosted(threadID int64, s *shownQueue, k store.ThreadKey,
 		f.app.remove(k.ChannelID, ts)
 		return
 	}
-	f.note(store.PostedMessage{Kind: store.QueuePost, Subject: number(threadID), ChannelID: k.ChannelID, TS: ts})
+	f.note(store.PostedMessage{Kind: store.QueuePost, Subject: chat.Number(threadID), ChannelID: k.ChannelID, TS: ts})
 }
 
 // takeQueueAway removes the message, also one that another process has posted and not
@@ -174,10 +171,10 @@ func (f *frontend) takeQueueAway(threadID int64, s *shownQueue, k store.ThreadKe
 	case s.word.ID == 0:
 		return // nothing was posted
 	case s.key != "" && s.ts == "": // it may be posted just now: whoever takes the row over finds it
-		f.app.outbox.putBack(s.word.ID)
+		f.app.Outbox.PutBack(s.word.ID)
 		return
 	}
-	ts, find := s.ts, f.find(k, s.word.CreatedAt, metadata(queueType, "thread", number(threadID)))
+	ts, find := s.ts, f.find(k, s.word.CreatedAt, metadata(queueType, "thread", chat.Number(threadID)))
 	f.app.publisher.Once(publish.Call{
 		Method: publish.DeleteMessage, Priority: publish.Answer, Group: k.ThreadTS, What: "take away what waited in a thread", Patient: true,
 		Do: func(ctx context.Context) (err error) {
@@ -194,17 +191,17 @@ func (f *frontend) takeQueueAway(threadID int64, s *shownQueue, k store.ThreadKe
 		},
 		OnEnd: func(err error) {
 			if err == nil || !publish.MayPass(err) {
-				f.forget(store.PostedMessage{Kind: store.QueuePost, Subject: number(threadID), TS: ts})
+				f.forget(store.PostedMessage{Kind: store.QueuePost, Subject: chat.Number(threadID), TS: ts})
 			}
-			f.app.outbox.ended(s.word, err)
+			f.app.Outbox.Ended(s.word, err)
 		},
 	})
 }
 
 // queueView is what people are shown of a queue: while no turn runs the first prompt is
 // about to get one, and is no news unless its start waits.
-func (f *frontend) queueView(start *agent.StartWait, q store.Queue, names map[string]string) render.QueueView {
-	v := render.QueueView{Start: start, Prompts: q.Prompts, Names: names}
+func (f *frontend) queueView(start *agent.StartWait, q store.Queue, names map[string]string) view.Queue {
+	v := view.Queue{Start: start, Prompts: q.Prompts, Names: names}
 	if !q.Running && len(v.Prompts) > 0 {
 		v.Prompts = v.Prompts[1:]
 	}
@@ -228,73 +225,7 @@ func (a *App) saidIn(p store.QueuedPrompt) string {
 	}
 	words := unmarked(strings.ReplaceAll(outer.Event.Text, a.mention(), ""), nil)
 	if len(outer.Event.Files) > 0 {
-		words = strings.TrimSpace(words + " 📎 " + namesOf(outer.Event.Files))
+		words = strings.TrimSpace(words + " 📎 " + chat.NamesOf(outer.Event.Files))
 	}
 	return words
-}
-
-// onQueueClick sends a prompt that waits at once, or drops it. Who may stop what runs may
-// do both, and its author may drop it.
-func (a *App) onQueueClick(ctx context.Context, in *incoming, action *slack.BlockAction) (outcome string, err error) {
-	inboxID, err := strconv.ParseInt(action.Value, 10, 64)
-	if err != nil {
-		return "", fmt.Errorf("the value of a button of the queue is not a message: %w", err)
-	}
-	thread, err := a.c.Store.ThreadByKey(ctx, in.store.Key())
-	var q store.Queue
-	ts := ""
-	if err == nil {
-		q, err = a.c.Store.Queue(ctx, thread.ID)
-	}
-	if err == nil {
-		ts, err = a.postedAs(ctx, store.QueuePost, number(thread.ID))
-	}
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return "", err
-	}
-	i := slices.IndexFunc(q.Prompts, func(p store.QueuedPrompt) bool { return p.InboxID == inboxID })
-	who, act := in.person(), access.Stop
-	who.Project = thread.Project
-	if i >= 0 && action.ActionID == render.ActionDrop && q.Prompts[i].UserID == who.UserID {
-		act = access.Prompt
-	}
-	if r := a.authorise(ctx, who, act); r != nil {
-		a.answer(in, r.Sentence)
-		return "refused", nil
-	}
-	// A message's ts is not known yet while it is being posted.
-	if ts != "" && ts != in.store.TS {
-		a.answer(in, "This button does not belong to what waits in this thread now.")
-		return "wrong message", nil
-	}
-	done, ok := "sent at once", false
-	var rows []store.OutboxRow
-	switch {
-	case i < 0:
-	case action.ActionID == render.ActionDrop:
-		done = "dropped"
-		ok, rows, err = a.c.Store.DropWaiting(ctx, inboxID, who.UserID, string(agent.PromptStopped))
-	default:
-		ok, err = a.c.Store.SendNow(ctx, inboxID, who.UserID)
-	}
-	if err != nil {
-		return "", err
-	}
-	a.outbox.tell(rows...)
-	a.refreshQueue(thread)
-	if !ok {
-		a.answer(in, "That message waits no longer: it is being worked on, or was dropped or taken back.")
-		return "too late", nil
-	}
-	a.agent.Wake(thread.ID)
-	return done, nil
-}
-
-// refreshQueue shows what waits in a thread, unless another replica that works on the
-// thread does.
-func (a *App) refreshQueue(t store.Thread) {
-	if t.ID == 0 || t.LeaseOwner != "" && t.LeaseOwner != a.c.Replica {
-		return
-	}
-	a.frontend.Show(store.QueuePost, number(t.ID))
 }

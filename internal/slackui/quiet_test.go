@@ -10,7 +10,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
-	"deckhand/internal/slackui/render"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 	"deckhand/internal/store"
 )
@@ -39,7 +39,7 @@ func TestNothingIsPostedWithoutUse(t *testing.T) {
 		time.Sleep(time.Second)
 		a := d.ask("", store.Terms{})
 		time.Sleep(wait)
-		d.click("UGRACE", render.ActionApprove, a)
+		d.click("UGRACE", view.ActionApprove, a)
 		d.answered()
 	}
 	const asks = "Run `make"
@@ -163,7 +163,7 @@ func TestWhereMessagesBeginOutlivesAKill(t *testing.T) {
 		time.Sleep(time.Second)
 		a := d.ask("", store.Terms{})
 		time.Sleep(time.Second)
-		d.click("UGRACE", render.ActionApprove, a)
+		d.click("UGRACE", view.ActionApprove, a)
 		d.answered()
 		const first = "It is fine."
 		d.say(first + "\n\n")

@@ -9,7 +9,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/agent"
-	"deckhand/internal/slackui/render"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/store"
 )
 
@@ -35,7 +35,7 @@ func TestARequestIsDecidedWhereSlackTakesNoCard(t *testing.T) {
 				d.slack.answers(takesNothing)
 				a := d.ask("", store.Terms{Approvers: []string{"UADA"}, Rule: strings.Repeat("a long rule ", 40)})
 				d.rest()
-				said := words + " " + render.Code(a)
+				said := words + " " + view.Code(a)
 				shown := d.slack.inThread(deskThread)
 				if len(shown) == 0 || !strings.Contains(shown[0].text, said) || !strings.Contains(shown[0].text, "<@UADA>") {
 					t.Fatalf("the thread does not say %q to who may decide: %+v", said, shown)
@@ -65,11 +65,11 @@ func TestModalsThatSlackDoesNotShow(t *testing.T) {
 		want   []string // in what the person is told
 		wrong  bool     // it is an error of ours
 	}{
-		"too late":         {err: refused("expired_trigger_id"), action: render.ActionDenyReason, want: []string{"three seconds", "Click again"}},
-		"twice":            {err: refused("exchanged_trigger_id"), action: render.ActionDenyReason, want: []string{"Click again"}},
-		"too large":        {err: refused("view_too_large"), action: render.ActionDenyReason, want: []string{"too much", "Reply “deny CODE and your reason”"}},
-		"refused":          {err: refused("invalid_arguments"), action: render.ActionViewInput, want: []string{"does not show this window"}},
-		"Slack is missing": {err: errors.New("no route"), action: render.ActionViewInput, wrong: true},
+		"too late":         {err: refused("expired_trigger_id"), action: view.ActionDenyReason, want: []string{"three seconds", "Click again"}},
+		"twice":            {err: refused("exchanged_trigger_id"), action: view.ActionDenyReason, want: []string{"Click again"}},
+		"too large":        {err: refused("view_too_large"), action: view.ActionDenyReason, want: []string{"too much", "Reply “deny CODE and your reason”"}},
+		"refused":          {err: refused("invalid_arguments"), action: view.ActionViewInput, want: []string{"does not show this window"}},
+		"Slack is missing": {err: errors.New("no route"), action: view.ActionViewInput, wrong: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -94,7 +94,7 @@ func TestModalsThatSlackDoesNotShow(t *testing.T) {
 				}
 				d.slack.mu.Unlock()
 				for _, want := range c.want {
-					if want = strings.ReplaceAll(want, "CODE", render.Code(a)); !strings.Contains(told, want) {
+					if want = strings.ReplaceAll(want, "CODE", view.Code(a)); !strings.Contains(told, want) {
 						t.Errorf("the person is told %q, not %q", told, want)
 					}
 				}

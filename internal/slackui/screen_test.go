@@ -16,7 +16,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
-	"deckhand/internal/slackui/render"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 	"deckhand/internal/store"
 )
@@ -57,7 +57,7 @@ func TestATurnOnScreen(t *testing.T) {
 			d.say("I look.\nI ask.")
 			a := d.ask("", store.Terms{})
 			time.Sleep(time.Second)
-			d.click("UGRACE", render.ActionApprove, a)
+			d.click("UGRACE", view.ActionApprove, a)
 			d.answered()
 			d.say("I was allowed to.")
 		}},
@@ -65,7 +65,7 @@ func TestATurnOnScreen(t *testing.T) {
 			d.say("I ask.")
 			a := d.ask("", store.Terms{})
 			time.Sleep(time.Second)
-			d.click("UGRACE", render.ActionApprove, a)
+			d.click("UGRACE", view.ActionApprove, a)
 			d.answered()
 			d.say("I was allowed to.")
 		}},
@@ -314,31 +314,31 @@ func TestACardOnScreen(t *testing.T) {
 	}{
 		"shown": {},
 		"decided here": {
-			run:  func(d *desk, a store.Approval) []string { return []string{d.click("UGRACE", render.ActionApprove, a)} },
+			run:  func(d *desk, a store.Approval) []string { return []string{d.click("UGRACE", view.ActionApprove, a)} },
 			want: []string{"allowed"},
 		},
 		"denied here": {
-			run:  func(d *desk, a store.Approval) []string { return []string{d.click("UADA", render.ActionDeny, a)} },
+			run:  func(d *desk, a store.Approval) []string { return []string{d.click("UADA", view.ActionDeny, a)} },
 			want: []string{"denied"},
 		},
 		"voted on": {
 			terms: store.Terms{Quorum: 2},
 			run: func(d *desk, a store.Approval) []string {
-				return []string{d.click("UGRACE", render.ActionApprove, a), d.click("UGRACE", render.ActionApprove, a), d.click("UHEIDI", render.ActionApprove, a)}
+				return []string{d.click("UGRACE", view.ActionApprove, a), d.click("UGRACE", view.ActionApprove, a), d.click("UHEIDI", view.ActionApprove, a)}
 			},
 			want: []string{"pending", "voted already", "allowed"},
 			told: []string{"UGRACE: Your approval is noted.", "UGRACE: You have approved this already."},
 		},
 		"clicked twice": {
 			run: func(d *desk, a store.Approval) []string {
-				return []string{d.click("UGRACE", render.ActionApprove, a), d.click("UHEIDI", render.ActionDeny, a)}
+				return []string{d.click("UGRACE", view.ActionApprove, a), d.click("UHEIDI", view.ActionDeny, a)}
 			},
 			want: []string{"allowed", "too late"},
 			told: []string{"UHEIDI: This was approved already by ugrace."},
 		},
 		"clicked by somebody who may not": {
 			run: func(d *desk, a store.Approval) []string {
-				return []string{d.click("ULINUS", render.ActionApprove, a), d.click("UMALLORY", render.ActionDeny, a)}
+				return []string{d.click("ULINUS", view.ActionApprove, a), d.click("UMALLORY", view.ActionDeny, a)}
 			},
 			want: []string{"refused", "refused"},
 			told: []string{"ULINUS: Only approvers can decide", "UMALLORY: Only approvers can decide"},
@@ -348,7 +348,7 @@ func TestACardOnScreen(t *testing.T) {
 				decided, err := d.store.Decide(context.Background(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalAllowed, By: "UADA", Via: "button"})
 				d.must(err)
 				d.front().ShowApproval(decided)
-				return []string{d.click("UGRACE", render.ActionDeny, a)}
+				return []string{d.click("UGRACE", view.ActionDeny, a)}
 			},
 			want: []string{"too late"},
 			told: []string{"UGRACE: This was approved already by uada."},
@@ -356,7 +356,7 @@ func TestACardOnScreen(t *testing.T) {
 		"expired": {
 			run: func(d *desk, a store.Approval) []string {
 				time.Sleep(2 * time.Hour)
-				late := d.click("UGRACE", render.ActionApprove, a)
+				late := d.click("UGRACE", view.ActionApprove, a)
 				ended, _, err := d.store.ExpireApproval(context.Background(), a.ID)
 				d.must(err)
 				d.front().ShowApproval(ended)
@@ -368,7 +368,7 @@ func TestACardOnScreen(t *testing.T) {
 		"joined by a second request": {
 			run: func(d *desk, a store.Approval) []string {
 				b := d.ask(a.ID, store.Terms{})
-				return []string{d.click("UGRACE", render.ActionApprove, b), d.click("UGRACE", render.ActionDeny, a)}
+				return []string{d.click("UGRACE", view.ActionApprove, b), d.click("UGRACE", view.ActionDeny, a)}
 			},
 			want: []string{"allowed", "denied"},
 		},
@@ -383,7 +383,7 @@ func TestACardOnScreen(t *testing.T) {
 		"clicked while Slack is slow": {
 			answer: func(int, slackCall) fault { return fault{slow: 3 * time.Second} },
 			run: func(d *desk, a store.Approval) []string {
-				return []string{d.click("UGRACE", render.ActionApprove, a), d.click("UHEIDI", render.ActionApprove, a)}
+				return []string{d.click("UGRACE", view.ActionApprove, a), d.click("UHEIDI", view.ActionApprove, a)}
 			},
 			want: []string{"allowed", "too late"}, told: []string{told},
 		},
@@ -394,7 +394,7 @@ func TestACardOnScreen(t *testing.T) {
 				}
 				return fault{}
 			},
-			run:  func(d *desk, a store.Approval) []string { return []string{d.click("UGRACE", render.ActionApprove, a)} },
+			run:  func(d *desk, a store.Approval) []string { return []string{d.click("UGRACE", view.ActionApprove, a)} },
 			want: []string{"allowed"},
 		},
 		"from another card": {
@@ -407,7 +407,7 @@ func TestACardOnScreen(t *testing.T) {
 					post.TS = at
 					d.must(db.SavePosts(context.Background(), post))
 				}()
-				return []string{d.clickOn("9.9", "UGRACE", render.ActionApprove, a)}
+				return []string{d.clickOn("9.9", "UGRACE", view.ActionApprove, a)}
 			},
 			want: []string{"wrong card"}, told: []string{"UGRACE: This button does not belong"},
 		},
@@ -538,7 +538,7 @@ func TestAnySequence(t *testing.T) {
 					}
 				case "decide":
 					if some {
-						d.click([]string{"UGRACE", "UHEIDI", "UADA", "ULINUS"}[s.n%4], []string{render.ActionApprove, render.ActionDeny}[s.n%2], a)
+						d.click([]string{"UGRACE", "UHEIDI", "UADA", "ULINUS"}[s.n%4], []string{view.ActionApprove, view.ActionDeny}[s.n%2], a)
 					}
 				case "answer":
 					d.answered()

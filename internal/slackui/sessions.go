@@ -175,7 +175,7 @@ func (s *sessions) withoutStop() {
 	s.noStop = true
 	s.mu.Unlock()
 	if !known {
-		s.app.log.Warn("Slack shows no Stop button of its own, since the app does not subscribe to agent_session_stopped: update it from deploy/slack-manifest.yaml; until then the button is on each turn's message")
+		s.app.c.Log.Warn("Slack shows no Stop button of its own, since the app does not subscribe to agent_session_stopped: update it from deploy/slack-manifest.yaml; until then the button is on each turn's message")
 	}
 }
 
@@ -216,7 +216,7 @@ func (s *sessions) setLine(k store.ThreadKey, now *shownSession) {
 	now.again = time.AfterFunc(lineLasts, func() { s.posted(k) })
 	line, waits := now.line, now.status == slack.AgentSessionStatusSuspended
 	s.once(k, publish.SetStatus, publish.Live, "say what an agent does", func(ctx context.Context) error {
-		if s.app.agent.MayBeDead() { // and the thread another replica's
+		if s.app.Supervisor().MayBeDead() { // and the thread another replica's
 			return nil
 		}
 		if waits {
@@ -233,52 +233,6 @@ func (s *sessions) clearLine(k store.ThreadKey) {
 	})
 }
 
-// onNativeStop stops a thread's turn for whoever pressed Slack's own Stop button, if they
-// may press ours.
-func (a *App) onNativeStop(ctx context.Context, in *incoming) (outcome string, err error) {
-	key, who := in.store.Key(), in.person()
-	thread, err := a.c.Store.ThreadByKey(ctx, key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return "", err
-	}
-	who.Project = thread.Project
-	if r := a.authorise(ctx, who, access.Stop); r != nil {
-		a.answer(in, r.Sentence)
-		return "refused", nil
-	}
-	outcome, err = a.stop(ctx, key, in.event.User, "")
-	if outcome == "nothing to stop" {
-		a.sessions.left(key) // the button was a dead process's
-	}
-	return outcome, err
-}
-
-// suggest offers a person who opens the direct messages with the bot what to say there: work
-// on their project, if they may give it any, and what it cost.
-func (a *App) suggest(ctx context.Context, in *incoming) (outcome string) {
-	who := in.person()
-	project := a.c.Access.Places.DirectMessages
-	if a.mayDo(ctx, who, access.See) != nil {
-		return "nothing to suggest" // whoever says something is told why
-	}
-	params := slack.AssistantThreadsSetSuggestedPromptsParameters{ChannelID: in.store.ChannelID, ThreadTS: in.store.ThreadTS}
-	if project != "" && a.mayDo(ctx, who, access.Prompt) == nil {
-		params.Title = render.PlainTitle("What should Deckhand do in " + project + "?")
-		params.Prompts = []slack.AssistantThreadsPrompt{
-			{Title: "Fix a failing test", Message: "Run the tests, find out why they fail, and propose a fix."},
-			{Title: "Explain the code", Message: "How is this repository organized, and where should a newcomer start reading?"},
-		}
-	}
-	params.Prompts = append(params.Prompts, slack.AssistantThreadsPrompt{Title: "What I spent this month", Message: "costs this month for me"})
-	k := store.ThreadKey{TeamID: in.store.TeamID, ChannelID: in.store.ChannelID, ThreadTS: in.store.ThreadTS}
-	a.sessions.mu.Lock()
-	defer a.sessions.mu.Unlock()
-	a.sessions.once(k, publish.SetPrompts, publish.Normal, "suggest what to say", func(ctx context.Context) error {
-		return a.api.SetAssistantThreadsSuggestedPromptsContext(ctx, params)
-	})
-	return "suggested"
-}
-
 // waitsFor names the one person who is called to decide, if it is one.
 func (s *sessions) waitsFor(ctx context.Context, k store.ThreadKey, otherwise string) string {
 	pending, err := s.app.c.Store.PendingApprovals(ctx, k)
@@ -288,8 +242,8 @@ func (s *sessions) waitsFor(ctx context.Context, k store.ThreadKey, otherwise st
 	var whom []string
 	answer := true
 	for _, ap := range pending {
-		to, _ := s.app.call(ctx, ap)
-		whom = append(append(whom, to.mention...), to.direct...)
+		to, _ := s.app.Called(ctx, ap)
+		whom = append(append(whom, to.Mention...), to.Direct...)
 		answer = answer && ap.Kind == store.ApprovalQuestion
 	}
 	slices.Sort(whom)
@@ -352,11 +306,11 @@ func (s *sessions) refused(k store.ThreadKey, method publish.Method, code string
 		}
 		s.mu.Unlock()
 		s.app.frontend.sayMore(&k)
-		s.app.log.Info("Slack shows nothing of an agent in a thread", zap.String("method", string(method)), zap.String("error", code))
+		s.app.c.Log.Info("Slack shows nothing of an agent in a thread", zap.String("method", string(method)), zap.String("error", code))
 		return
 	}
 	if s.lack(method) {
-		s.app.log.Info("the Slack workspace has no "+string(method)+": "+without[method], zap.String("error", code))
+		s.app.c.Log.Info("the Slack workspace has no "+string(method)+": "+without[method], zap.String("error", code))
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
-	"deckhand/internal/slackui/render"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/store"
 )
 
@@ -57,7 +57,7 @@ func TestASessionFollowsItsTurn(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		a := d.ask("", store.Terms{Approvers: []string{"UGRACE"}})
 		time.Sleep(2 * time.Second)
-		d.click("UGRACE", render.ActionApprove, a)
+		d.click("UGRACE", view.ActionApprove, a)
 		d.turn.Waiting = 0
 		d.turn.Content.Items[0].Tool = &claude.ToolUse{Name: "Read", State: claude.ToolDone}
 		d.say("It is")
@@ -130,11 +130,11 @@ func TestSuggestions(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
 		opens := func(user string) string {
-			in, err := decode(envelope{ID: uuid.NewString(), Type: "events_api", Payload: mustJSON(object{
+			in, err := d.bot.app.decode(envelope{ID: uuid.NewString(), Type: "events_api", Payload: mustJSON(object{
 				"team_id": deskTeam, "event_id": uuid.NewString(), "event": object{"type": "app_home_opened", "user": user, "channel": "D" + user, "tab": "messages"},
 			})})
 			d.must(err)
-			outcome := d.bot.app.act(context.Background(), in)
+			outcome := d.bot.app.Act(context.Background(), in)
 			d.rest()
 			calls := d.slack.count("assistant.threads.setSuggestedPrompts")
 			if calls == 0 {
@@ -179,11 +179,11 @@ func TestRepliesThatTakeAMention(t *testing.T) {
 		} {
 			for mention, want := range map[bool]bool{false: tt.all, true: tt.own} {
 				d.bot.app.c.Access.Places.Mention = map[string]bool{deskChannel: mention}
-				in, err := decode(envelope{ID: uuid.NewString(), Type: "events_api", Payload: mustJSON(object{
+				in, err := d.bot.app.decode(envelope{ID: uuid.NewString(), Type: "events_api", Payload: mustJSON(object{
 					"team_id": deskTeam, "event_id": uuid.NewString(), "event": object{"type": "message", "user": "ULINUS", "channel": deskChannel, "text": tt.text, "ts": "9.0", "thread_ts": deskThread},
 				})})
 				d.must(err)
-				if got := d.bot.app.relevant(context.Background(), in); got != want {
+				if got := byHand(d.bot.app).Relevant(context.Background(), in); got != want {
 					t.Errorf("%q, mention %t: %t", tt.text, mention, got)
 				}
 			}
@@ -231,14 +231,14 @@ func TestTitlesWithoutSessions(t *testing.T) {
 func TestSuggestionsOfANewThread(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
-		in, err := decode(envelope{ID: uuid.NewString(), Type: "events_api", Payload: mustJSON(object{
+		in, err := d.bot.app.decode(envelope{ID: uuid.NewString(), Type: "events_api", Payload: mustJSON(object{
 			"team_id": deskTeam, "event_id": uuid.NewString(), "event": object{"type": "assistant_thread_started", "assistant_thread": object{
 				"user_id": "ULINUS", "channel_id": "DULINUS", "thread_ts": "8.0", "context": object{"channel_id": deskChannel},
 			}},
 		})})
 		d.must(err)
-		if outcome := d.bot.app.act(context.Background(), in); outcome != "suggested" || !in.transient {
-			t.Errorf("%s, transient %t", outcome, in.transient)
+		if outcome := d.bot.app.Act(context.Background(), in); outcome != "suggested" || !in.Transient {
+			t.Errorf("%s, transient %t", outcome, in.Transient)
 		}
 		d.rest()
 		last := d.slack.calls[len(d.slack.calls)-1]

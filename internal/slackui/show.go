@@ -3,7 +3,6 @@ package slackui
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"deckhand/internal/store"
 )
@@ -43,19 +42,4 @@ func (f *frontend) read(ctx context.Context, kind store.PostKind, id string) (sh
 	case store.TurnPost: // its state is not in the database until it has ended; see ShowTurn
 	}
 	return nil, fmt.Errorf("a %s is not read to be shown", kind)
-}
-
-// postedAs is the ts of the only message that shows something; empty while there is none.
-func (a *App) postedAs(ctx context.Context, kind store.PostKind, id string) (ts string, err error) {
-	posts, err := a.c.Store.Posts(ctx, kind, id)
-	if len(posts) > 0 {
-		ts = posts[0].TS
-	}
-	return ts, err
-}
-
-// numbered is the number of which [number] is the text.
-func numbered(id string) int64 {
-	n, _ := strconv.ParseInt(id, 10, 64) // 0 is nothing's
-	return n
 }

@@ -13,8 +13,9 @@ import (
 
 	slackgo "github.com/slack-go/slack"
 
+	"deckhand/internal/chat"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/playground/slack"
-	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
 
@@ -46,17 +47,17 @@ func (w *windows) UpdateViewContext(_ context.Context, v slackgo.ModalViewReques
 }
 
 // noCopies are books whose copies of conversations cannot be read.
-type noCopies struct{ Store }
+type noCopies struct{ chat.Store }
 
 func (noCopies) Transcripts(context.Context, string) ([]store.Transcript, error) {
 	return nil, errors.New("the database is away")
 }
 
 // windowClick is a click in a modal.
-func (m *matrix) windowClick(user, action string, page render.StepsPage) envelope {
+func (m *matrix) windowClick(user, action string, page view.StepsPage) envelope {
 	return m.envelope("interactive", object{
 		"type": "block_actions", "team": object{"id": slack.TeamID}, "user": object{"id": user, "team_id": slack.TeamID},
-		"container": object{"type": "view", "view_id": "V1"}, "view": object{"id": "V1", "hash": "h1", "type": "modal", "callback_id": render.CallbackSteps},
+		"container": object{"type": "view", "view_id": "V1"}, "view": object{"id": "V1", "hash": "h1", "type": "modal", "callback_id": view.CallbackSteps},
 		"actions": []any{object{"type": "button", "action_id": action, "value": page.String(), "block_id": "b"}},
 	})
 }
@@ -95,19 +96,19 @@ func TestSteps(t *testing.T) {
 		outcome = m.act(e)
 		return outcome, strings.Join(api.shown, "\n")
 	}
-	at := func(place string) render.StepsPage { return render.StepsPage{Turn: turns[place], First: -1} }
+	at := func(place string) view.StepsPage { return view.StepsPage{Turn: turns[place], First: -1} }
 	for _, p := range places {
 		for _, who := range entitled {
 			what := who.who + " in " + p.kind
 			sees := strings.Contains(who.acts, "see") && !p.shared
-			outcome, shown := act(m.click(who.user, p.id, "", render.ActionSteps, at(p.id).String()))
+			outcome, shown := act(m.click(who.user, p.id, "", view.ActionSteps, at(p.id).String()))
 			if sees != (outcome == "viewed") || sees != (strings.Count(shown, "seen in "+p.id+" by •••") == 2) || sees != strings.Contains(shown, "Reading the results") || strings.Contains(shown, "another result") {
 				t.Errorf("%s: %s, %s", what, outcome, shown)
 			}
 			reads := p.id == slack.ChannelEngineering || p.id == slack.ChannelPrivate && (who.user == slack.UserAda || who.user == slack.UserGrace) || p.id == "D0ANY" && who.user == "U0ASKED"
 			page := at(p.id)
 			page.First, page.Step = 0, 2
-			outcome, shown = act(m.windowClick(who.user, render.ActionStep, page))
+			outcome, shown = act(m.windowClick(who.user, view.ActionStep, page))
 			if (sees && reads) != (outcome == "viewed") || (sees && reads) != strings.Contains(shown, "seen in "+p.id) || strings.Contains(shown, "open ") {
 				t.Errorf("%s, in the window: %s, %s", what, outcome, shown)
 			}
@@ -117,13 +118,13 @@ func TestSteps(t *testing.T) {
 		}
 	}
 
-	if outcome, shown := act(m.click(slack.UserAda, slack.ChannelEngineering, "", render.ActionSteps, at(slack.ChannelPrivate).String())); outcome != "refused" || shown != "" {
+	if outcome, shown := act(m.click(slack.UserAda, slack.ChannelEngineering, "", view.ActionSteps, at(slack.ChannelPrivate).String())); outcome != "refused" || shown != "" {
 		t.Errorf("from another channel: %s, %s", outcome, shown)
 	}
-	if outcome, shown := act(m.click(slack.UserAda, slack.ChannelEngineering, "", render.ActionSteps, render.StepsPage{Turn: 1 << 40}.String())); outcome != "refused" || shown != "" {
+	if outcome, shown := act(m.click(slack.UserAda, slack.ChannelEngineering, "", view.ActionSteps, view.StepsPage{Turn: 1 << 40}.String())); outcome != "refused" || shown != "" {
 		t.Errorf("of no turn: %s, %s", outcome, shown)
 	}
-	here := m.click(slack.UserAda, slack.ChannelEngineering, "", render.ActionSteps, at(slack.ChannelEngineering).String())
+	here := m.click(slack.UserAda, slack.ChannelEngineering, "", view.ActionSteps, at(slack.ChannelEngineering).String())
 	api.update = slackgo.SlackErrorResponse{Err: "hash_conflict"} // they have clicked on meanwhile
 	if outcome, _ := act(here); outcome != "viewed" {
 		t.Errorf("of another state: %s", outcome)
@@ -156,7 +157,7 @@ func TestTurnDiff(t *testing.T) {
 	_, _, turn, _, _ := m.asked(slack.ChannelEngineering)
 	click := func(user, channel string) (outcome, shown string) {
 		api.shown = nil
-		outcome = m.act(m.click(user, channel, "", render.ActionDiff, render.DiffPage{Turn: turn}.String()))
+		outcome = m.act(m.click(user, channel, "", view.ActionDiff, view.DiffPage{Turn: turn}.String()))
 		return outcome, strings.Join(api.shown, "\n")
 	}
 	if outcome, shown := click(slack.UserAda, slack.ChannelEngineering); outcome != "no diff" || shown != "" {
@@ -185,8 +186,8 @@ func TestTurnDiff(t *testing.T) {
 	}
 	next := m.envelope("interactive", object{
 		"type": "block_actions", "team": object{"id": slack.TeamID}, "user": object{"id": slack.UserAda, "team_id": slack.TeamID},
-		"container": object{"type": "view", "view_id": "V1"}, "view": object{"id": "V1", "hash": "h1", "type": "modal", "callback_id": render.CallbackDiff},
-		"actions": []any{object{"type": "button", "action_id": render.ActionDiffPage, "value": render.DiffPage{Turn: turn, Page: 1}.String(), "block_id": "b"}},
+		"container": object{"type": "view", "view_id": "V1"}, "view": object{"id": "V1", "hash": "h1", "type": "modal", "callback_id": view.CallbackDiff},
+		"actions": []any{object{"type": "button", "action_id": view.ActionDiffPage, "value": view.DiffPage{Turn: turn, Page: 1}.String(), "block_id": "b"}},
 	})
 	api.shown = nil
 	if outcome := m.act(next); outcome != "viewed" || !strings.Contains(strings.Join(api.shown, ""), "Previous page") {

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/plaintext"
 )
 
 // slackEscaper does what Slack does to text that people type, but for what it makes links of.
@@ -13,18 +13,26 @@ var slackEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 var slackUnescaper = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 
-// said is what a person typed, for commands: people and channels stay as Slack marks them.
-func said(text string) string {
-	return strings.TrimSpace(strings.ReplaceAll(slackUnescaper.Replace(text), "\x00", ""))
+// Said implements [chat.Screen]: people and channels stay as Slack marks them.
+func (a *App) Said(text string) string {
+	return strings.TrimSpace(strings.ReplaceAll(slackUnescaper.Replace(strings.ReplaceAll(text, a.mention(), "")), "\x00", ""))
+}
+
+// Mentions implements [chat.Screen].
+func (a *App) Mentions(text string) bool { return strings.Contains(text, a.mention()) }
+
+// ToOthers implements [chat.Screen]: people talk to each other in our threads too.
+func (a *App) ToOthers(text string) bool {
+	return strings.HasPrefix(strings.TrimSpace(text), "<@")
 }
 
 // slackMark is what Slack makes of a link, a person, a channel or a group: <target|label>.
 var slackMark = regexp.MustCompile(`<([^<>|\s][^<>|]*)(?:\|([^<>]*))?>`)
 
-// asTyped is what a person typed, for the model and for people: links, channels and groups as
+// Typed implements [chat.Screen]: links, channels and groups as
 // they were written, and people by their names.
-func (a *App) asTyped(ctx context.Context, text string) string {
-	return unmarked(text, func(user string) string { return mrkdwn.OneLine(a.people.Name(ctx, user)) })
+func (a *App) Typed(ctx context.Context, text string) string {
+	return unmarked(text, func(user string) string { return plaintext.OneLine(a.people.Name(ctx, user)) })
 }
 
 // unmarked is text as Slack delivers it without Slack's marks. A `<` that somebody has typed is

@@ -17,7 +17,8 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/memstore"
-	"deckhand/internal/slackui/render"
+	"deckhand/internal/chat"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/store"
 )
 
@@ -25,13 +26,13 @@ import (
 func (d *desk) keep() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	kept := make(chan struct{})
-	go func() { defer close(kept); d.bot.app.keepInbox(ctx) }()
-	return func() { cancel(); <-kept; d.bot.app.envelopes.Wait() }
+	go func() { defer close(kept); byHand(d.bot.app).KeepInbox(ctx) }()
+	return func() { cancel(); <-kept; d.bot.app.Wait() }
 }
 
 // posted is what Slack delivers of a person's message in the desk's thread.
-func (d *desk) posted(user, ts, text string) *incoming {
-	in, err := decode(envelope{Type: "events_api", Payload: mustJSON(object{"team_id": deskTeam, "event_id": uuid.NewString(), "event": object{
+func (d *desk) posted(user, ts, text string) *chat.Incoming {
+	in, err := d.bot.app.decode(envelope{Type: "events_api", Payload: mustJSON(object{"team_id": deskTeam, "event_id": uuid.NewString(), "event": object{
 		"type": "app_mention", "user": user, "channel": deskChannel, "ts": ts, "thread_ts": deskThread, "text": "<@UBOT> " + text,
 	}})})
 	d.must(err)
@@ -41,14 +42,11 @@ func (d *desk) posted(user, ts, text string) *incoming {
 // post has a person's message arrive.
 func (d *desk) post(user, ts, text string) {
 	in := d.posted(user, ts, text)
-	in.store.Holder = d.bot.app.inbox.holder
-	id, fresh, err := d.store.Receive(context.Background(), in.store)
+	fresh, err := byHand(d.bot.app).Receive(context.Background(), in)
 	d.must(err)
 	if !fresh {
 		d.t.Fatal("it was posted already")
 	}
-	in.store.ID = id
-	d.bot.app.begin(context.Background(), in)
 }
 
 // became is what became of the message with this ts.
@@ -249,10 +247,10 @@ func TestAMessageWaitsForTheDatabase(t *testing.T) {
 		defer d.keep()()
 		d.store.Break(fmt.Errorf("no database: %w", context.DeadlineExceeded))
 		in := d.posted("ULINUS", "2.0", "go on")
-		d.bot.app.keepUnstored(in)
+		byHand(d.bot.app).KeepUnstored(in)
 		talk := d.posted("ULINUS", "2.1", "")
-		talk.message.Text, talk.store.ThreadTS, talk.message.ThreadTS = "nobody's business", "9.9", "9.9"
-		d.bot.app.keepUnstored(talk)
+		talk.Message.ToUs, talk.Row.ThreadTS = false, "9.9"
+		byHand(d.bot.app).KeepUnstored(talk)
 		time.Sleep(10 * time.Minute)
 		d.rest()
 		if got := d.reactions("2.0") + "|" + d.reactions("2.1"); got != waitEmoji+"|" {
@@ -268,8 +266,8 @@ func TestAMessageWaitsForTheDatabase(t *testing.T) {
 			t.Errorf("%d rows", n)
 		}
 		again := d.posted("ULINUS", "2.0", "go on")
-		again.store.EventID = in.store.EventID
-		d.bot.app.keepUnstored(again) // Slack delivers it again
+		again.Row.EventID = in.Row.EventID
+		byHand(d.bot.app).KeepUnstored(again) // Slack delivers it again
 		time.Sleep(3 * time.Second)
 		d.rest()
 		if n := len(d.store.Prompts()); n != 2 || d.reactions("2.0") != "eyes" {
@@ -283,9 +281,9 @@ func TestAMessageWaitsForTheDatabase(t *testing.T) {
 func (d *desk) change(subtype string, fields object) {
 	event := object{"type": "message", "subtype": subtype, "hidden": true, "channel": deskChannel, "ts": "99.0"}
 	maps.Copy(event, fields)
-	in, err := decode(envelope{Type: "events_api", Payload: mustJSON(object{"team_id": deskTeam, "event_id": uuid.NewString(), "event": event})})
+	in, err := d.bot.app.decode(envelope{Type: "events_api", Payload: mustJSON(object{"team_id": deskTeam, "event_id": uuid.NewString(), "event": event})})
 	d.must(err)
-	if in != nil && !d.bot.app.onChange(context.Background(), in) {
+	if in != nil && !byHand(d.bot.app).OnChange(context.Background(), in) {
 		d.t.Error("the change was not taken")
 	}
 }
@@ -305,7 +303,7 @@ func TestWhatWaitsIsShownWithButtons(t *testing.T) {
 		d.front().ShowQueue(thread.ID, nil)
 		time.Sleep(5 * time.Second)
 		d.rest()
-		ts, err := d.bot.app.postedAs(context.Background(), store.QueuePost, number(thread.ID))
+		ts, err := d.bot.app.PostedAs(context.Background(), store.QueuePost, chat.Number(thread.ID))
 		d.must(err)
 		shown := d.slack.inThread(deskThread)
 		if len(shown) != 1 || ts == "" {
@@ -323,13 +321,13 @@ func TestWhatWaitsIsShownWithButtons(t *testing.T) {
 			return d.clickOn(ts, user, action, store.Approval{ID: fmt.Sprint(d.became(post).InboxID)})
 		}
 		for _, c := range []struct{ ts, user, action, post, want string }{
-			{ts, "UMALLORY", render.ActionSendNow, "2.0", "refused"},
-			{ts, "UMALLORY", render.ActionDrop, "2.0", "refused"},
-			{"9.9", "ULINUS", render.ActionDrop, "2.0", "wrong message"},
-			{ts, "ULINUS", render.ActionDrop, "1.0", "too late"}, // it runs
-			{ts, "ULINUS", render.ActionSendNow, "3.0", "sent at once"},
-			{ts, "ULINUS", render.ActionDrop, "2.0", "dropped"},
-			{ts, "ULINUS", render.ActionDrop, "2.0", "too late"},
+			{ts, "UMALLORY", view.ActionSendNow, "2.0", "refused"},
+			{ts, "UMALLORY", view.ActionDrop, "2.0", "refused"},
+			{"9.9", "ULINUS", view.ActionDrop, "2.0", "wrong message"},
+			{ts, "ULINUS", view.ActionDrop, "1.0", "too late"}, // it runs
+			{ts, "ULINUS", view.ActionSendNow, "3.0", "sent at once"},
+			{ts, "ULINUS", view.ActionDrop, "2.0", "dropped"},
+			{ts, "ULINUS", view.ActionDrop, "2.0", "too late"},
 		} {
 			if got := click(c.ts, c.user, c.action, c.post); got != c.want {
 				t.Errorf("%s of %s by %s: %q, want %q", c.action, c.post, c.user, got, c.want)
@@ -371,7 +369,7 @@ func TestTheQueueOfADeadProcess(t *testing.T) {
 					t.Fatalf("the thread reads %+v", got)
 				}
 				if !noted {
-					posts, err := d.store.Posts(context.Background(), store.QueuePost, number(thread.ID))
+					posts, err := d.store.Posts(context.Background(), store.QueuePost, chat.Number(thread.ID))
 					d.must(err)
 					d.must(d.store.ForgetPost(context.Background(), posts[0], "replica-1"))
 				}

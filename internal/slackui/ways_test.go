@@ -21,6 +21,8 @@ import (
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/spend"
+	"deckhand/internal/chat"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/playground/slack"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
@@ -82,7 +84,7 @@ type way struct {
 func ways() []way {
 	message := func(text string) func(*matrix, string, string, string, store.Approval) envelope {
 		return func(m *matrix, user, channel, thread string, a store.Approval) envelope {
-			words := strings.ReplaceAll(text, "CODE", render.Code(a))
+			words := strings.ReplaceAll(text, "CODE", view.Code(a))
 			return m.event(object{"type": "app_mention", "user": user, "channel": channel, "ts": m.ts(), "thread_ts": thread, "text": "<@" + slack.BotUser + "> " + words})
 		}
 	}
@@ -94,7 +96,7 @@ func ways() []way {
 	modal := func(callback string, values object) func(*matrix, string, string, string, store.Approval) envelope {
 		return func(m *matrix, user, channel, thread string, a store.Approval) envelope {
 			about := a.ID
-			if callback == render.CallbackBudget {
+			if callback == view.CallbackBudget {
 				about += " " + channel + " " + thread
 			}
 			v := object{
@@ -122,20 +124,20 @@ func ways() []way {
 		{name: "a mention: approvals", act: "administer", envelope: message("approvals")},
 		{name: "a reply: approve", act: "approve", envelope: message("approve CODE")},
 		{name: "a reply: deny", act: "approve", envelope: message("deny CODE")},
-		{name: "the button Approve", act: "approve", envelope: button(render.ActionApprove)},
-		{name: "the button Always allow", act: "approve", envelope: button(render.ActionAlways)},
-		{name: "the button Deny", act: "approve", envelope: button(render.ActionDeny)},
-		{name: "the button Deny with reason", act: "approve", envelope: button(render.ActionDenyReason)},
-		{name: "the button View all", act: "see", envelope: button(render.ActionViewInput)},
-		{name: "the button Stop", act: "stop", envelope: button(render.ActionStop)},
-		{name: "the button Show steps", act: "see", envelope: button(render.ActionSteps)},
-		{name: "the button Send now", act: "stop", envelope: button(render.ActionSendNow)},
-		{name: "the button Drop", act: "stop", envelope: button(render.ActionDrop)},
-		{name: "the button Continue", act: "prompt", envelope: button(render.ActionContinue)},
-		{name: "the button Ask Claude instead", act: "prompt", envelope: button(render.ActionInstead)},
-		{name: "a button that says costs", act: "see", envelope: button(render.ActionSay + ":0")},
-		{name: "a button that says costs by user", act: "administer", envelope: button(render.ActionSay + ":1")},
-		{name: "a button that says stop", act: "stop", envelope: button(render.ActionSay + ":2")},
+		{name: "the button Approve", act: "approve", envelope: button(view.ActionApprove)},
+		{name: "the button Always allow", act: "approve", envelope: button(view.ActionAlways)},
+		{name: "the button Deny", act: "approve", envelope: button(view.ActionDeny)},
+		{name: "the button Deny with reason", act: "approve", envelope: button(view.ActionDenyReason)},
+		{name: "the button View all", act: "see", envelope: button(view.ActionViewInput)},
+		{name: "the button Stop", act: "stop", envelope: button(view.ActionStop)},
+		{name: "the button Show steps", act: "see", envelope: button(view.ActionSteps)},
+		{name: "the button Send now", act: "stop", envelope: button(view.ActionSendNow)},
+		{name: "the button Drop", act: "stop", envelope: button(view.ActionDrop)},
+		{name: "the button Continue", act: "prompt", envelope: button(view.ActionContinue)},
+		{name: "the button Ask Claude instead", act: "prompt", envelope: button(view.ActionInstead)},
+		{name: "a button that says costs", act: "see", envelope: button(view.ActionSay + ":0")},
+		{name: "a button that says costs by user", act: "administer", envelope: button(view.ActionSay + ":1")},
+		{name: "a button that says stop", act: "stop", envelope: button(view.ActionSay + ":2")},
 		{name: "a mention: how much did we spend", act: "see", envelope: message("how much did we spend this month?")},
 		{name: "a mention: who spent the most", act: "administer", envelope: message("who spent the most?")},
 		{name: "a mention: model", act: "prompt", envelope: message("model")},
@@ -143,13 +145,13 @@ func ways() []way {
 		{name: "a mention: effort", act: "prompt", envelope: message("effort high")},
 		{name: "a mention: sessions", act: "see", envelope: message("sessions")},
 		{name: "a mention: arrête", act: "stop", envelope: message("arrête !")},
-		{name: "the button Revoke", act: "administer", envelope: button(render.ActionRevoke)},
-		{name: "the button that raises a budget", act: "administer", envelope: button(render.ActionBudgetRaise)},
-		{name: "the button of a cheaper model", act: "administer", envelope: button(render.ActionBudgetModel)},
-		{name: "the button that leaves a budget", act: "administer", envelope: button(render.ActionBudgetLeave)},
-		{name: "the modal that raises a budget", act: "administer", envelope: modal(render.CallbackBudget, object{render.BudgetAmount: object{render.BudgetAmount: object{"value": "50"}}})},
-		{name: "the modal with a reason", act: "approve", envelope: modal(render.CallbackDenyReason, object{})},
-		{name: "the modal that confirms", act: "approve", envelope: modal(render.CallbackConfirm, object{render.ConfirmBox: object{render.ConfirmBox: object{"selected_options": []any{object{"value": "yes"}}}}})},
+		{name: "the button Revoke", act: "administer", envelope: button(view.ActionRevoke)},
+		{name: "the button that raises a budget", act: "administer", envelope: button(view.ActionBudgetRaise)},
+		{name: "the button of a cheaper model", act: "administer", envelope: button(view.ActionBudgetModel)},
+		{name: "the button that leaves a budget", act: "administer", envelope: button(view.ActionBudgetLeave)},
+		{name: "the modal that raises a budget", act: "administer", envelope: modal(view.CallbackBudget, object{view.BudgetAmount: object{view.BudgetAmount: object{"value": "50"}}})},
+		{name: "the modal with a reason", act: "approve", envelope: modal(view.CallbackDenyReason, object{})},
+		{name: "the modal that confirms", act: "approve", envelope: modal(view.CallbackConfirm, object{view.ConfirmBox: object{view.ConfirmBox: object{"selected_options": []any{object{"value": "yes"}}}}})},
 		{name: "the modal of Always allow, for the thread", act: "approve", envelope: grantModal("thread")},
 		{name: "the modal of Always allow, for the project", act: "administer", envelope: grantModal("project")},
 		{name: "/deckhand costs", act: "see", envelope: slash("costs")},
@@ -164,8 +166,8 @@ func ways() []way {
 
 func grantModal(scope string) func(*matrix, string, string, string, store.Approval) envelope {
 	return func(m *matrix, user, _, _ string, a store.Approval) envelope {
-		view := render.GrantModal(a, offers(a), []store.GrantScope{store.GrantScope(scope)}, false, render.Options{})
-		b, err := json.Marshal(view)
+		modal := render.GrantModal(a, chat.Offers(a), []store.GrantScope{store.GrantScope(scope)}, false, render.Options{})
+		b, err := json.Marshal(modal)
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -179,8 +181,8 @@ func grantModal(scope string) func(*matrix, string, string, string, store.Approv
 		}
 		return m.envelope("interactive", object{
 			"type": "view_submission", "team": object{"id": slack.TeamID}, "user": object{"id": user, "team_id": slack.TeamID},
-			"view": object{"callback_id": render.CallbackGrant, "private_metadata": a.ID, "state": object{"values": object{
-				render.GrantRule: one(render.GrantRule, offer), render.GrantWhere: one(render.GrantWhere, scope), render.GrantUntil: one(render.GrantUntil, "7d"),
+			"view": object{"callback_id": view.CallbackGrant, "private_metadata": a.ID, "state": object{"values": object{
+				view.GrantRule: one(view.GrantRule, offer), view.GrantWhere: one(view.GrantWhere, scope), view.GrantUntil: one(view.GrantUntil, "7d"),
 			}}},
 		})
 	}
@@ -252,7 +254,7 @@ func newMatrix(t testing.TB) *matrix {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.app = New(entered, Config{
+	m.app = New(entered, Config{Config: chat.Config{
 		Store: m.db, Log: zap.NewNop(),
 		Access: access.Rules{Roles: access.Roles{
 			Admins: append([]string{slack.UserAda}, roles...), Approvers: []string{slack.GroupApprovers, "U0ASKED"}, Users: []string{slack.GroupEngineers},
@@ -261,9 +263,10 @@ func newMatrix(t testing.TB) *matrix {
 			DirectMessages: "web",
 		}},
 		Budgets: []spend.Budget{{Scope: store.BudgetPerson, Period: store.BudgetDaily, Ask: true, CheaperModel: "haiku"}},
-	})
-	m.app.refused.unbound = true
-	m.app.agent = agent.New(agent.Config{Store: m.db, Frontend: m.app.Frontend(), Authoriser: m.app, Reminder: m.app, Policy: &policy.Policy{}, Replica: "replica-1"})
+		CatchUp: time.Hour,
+	}, Costs: m.db})
+	byHand(m.app).Unbound()
+	m.app.Begin(agent.New(agent.Config{Store: m.db, Frontend: m.app.Frontend(), Authoriser: m.app, Reminder: m.app, Policy: &policy.Policy{}, Replica: "replica-1"}))
 	return m
 }
 
@@ -374,21 +377,21 @@ func TestEveryWayIn(t *testing.T) {
 				e := w.envelope(m, who.user, place.id, thread, carried)
 				switch { // what these buttons carry is no text
 				case w.name == "the button Stop":
-					e = m.click(who.user, place.id, thread, render.ActionStop, fmt.Sprint(turnID))
+					e = m.click(who.user, place.id, thread, view.ActionStop, fmt.Sprint(turnID))
 				case w.name == "the button Show steps":
-					e = m.click(who.user, place.id, thread, render.ActionSteps, render.StepsPage{Turn: turnID, First: -1}.String())
+					e = m.click(who.user, place.id, thread, view.ActionSteps, view.StepsPage{Turn: turnID, First: -1}.String())
 				case w.name == "the button Send now":
-					e = m.click(who.user, place.id, thread, render.ActionSendNow, "0")
+					e = m.click(who.user, place.id, thread, view.ActionSendNow, "0")
 				case w.name == "the button Drop":
-					e = m.click(who.user, place.id, thread, render.ActionDrop, "0")
+					e = m.click(who.user, place.id, thread, view.ActionDrop, "0")
 				case w.name == "the button Continue":
-					e = m.click(who.user, place.id, thread, render.ActionContinue, fmt.Sprint(turnID))
+					e = m.click(who.user, place.id, thread, view.ActionContinue, fmt.Sprint(turnID))
 				case w.name == "the button Ask Claude instead":
-					e = m.click(who.user, place.id, thread, render.ActionInstead, thread)
+					e = m.click(who.user, place.id, thread, view.ActionInstead, thread)
 				case strings.HasPrefix(w.name, "a button that says "):
-					e = m.click(who.user, place.id, thread, render.ActionSay+":0", strings.TrimPrefix(w.name, "a button that says "))
+					e = m.click(who.user, place.id, thread, view.ActionSay+":0", strings.TrimPrefix(w.name, "a button that says "))
 				case w.name == "the button Revoke":
-					e = m.click(who.user, place.id, thread, render.ActionRevoke, fmt.Sprint(grantID))
+					e = m.click(who.user, place.id, thread, view.ActionRevoke, fmt.Sprint(grantID))
 				}
 				outcome := m.act(e)
 				refused := outcome == "refused"
@@ -410,18 +413,18 @@ func TestEveryWayIn(t *testing.T) {
 // act does what the socket does with an envelope, less the acknowledgement.
 func (m *matrix) act(e envelope) string {
 	m.t.Helper()
-	in, err := decode(e)
+	in, err := m.app.decode(e)
 	if err != nil || in == nil {
 		m.t.Fatalf("decode: %v %v", in, err)
 	}
-	if in.message != nil || in.command != nil || in.event != nil || in.isPrompt() {
-		id, _, err := m.db.Receive(m.t.Context(), in.store)
+	if in.Message != nil || in.Command != nil || in.Event != "" || in.IsPrompt() {
+		id, _, err := m.db.Receive(m.t.Context(), in.Row)
 		if err != nil {
 			m.t.Fatal(err)
 		}
-		in.store.ID = id
+		in.Row.ID = id
 	}
-	return m.app.act(m.t.Context(), in)
+	return m.app.Act(m.t.Context(), in)
 }
 
 // refusals are those in the audit since this was asked last, by its numbers: a clock may
@@ -451,5 +454,93 @@ func (m *matrix) nothingHappened(what string, entitled bool, a store.Approval, g
 	grants, err := m.db.Grants(m.t.Context(), store.GrantFilter{TeamID: slack.TeamID, ID: grantID}, 1)
 	if err != nil || len(grants) != 1 || grants[0].RevokedBy != "" {
 		m.t.Errorf("%s: the grant is %+v, %v", what, grants, err)
+	}
+}
+
+// TestAskedBackIsClickedAtOnce: what is asked back is seen before its row is done, and whoever
+// gives it to the model just then is not told that it is there already.
+func TestAskedBackIsClickedAtOnce(t *testing.T) {
+	t.Parallel()
+	m := newMatrix(t)
+	ts := m.ts()
+	in, err := m.app.decode(m.event(object{"type": "app_mention", "user": slack.UserAda, "channel": slack.ChannelEngineering, "ts": ts, "text": "<@" + slack.BotUser + "> csots"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in.Row.ID, _, err = m.db.Receive(t.Context(), in.Row); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.app.Act(t.Context(), in); got != "asked back" {
+		t.Fatalf("the misspelt command: %q", got)
+	}
+	clicked := make(chan string)
+	go func() {
+		clicked <- m.act(m.click(slack.UserAda, slack.ChannelEngineering, ts, view.ActionInstead, ts))
+	}()
+	select {
+	case got := <-clicked:
+		t.Fatalf("the click, before the row is done: %q", got)
+	case <-time.After(200 * time.Millisecond):
+	}
+	byHand(m.app).Finish(t.Context(), in, "asked back")
+	if got := <-clicked; got != "given to the model" {
+		t.Errorf("the click: %q", got)
+	}
+	if got := m.act(m.click(slack.UserAda, slack.ChannelEngineering, ts, view.ActionInstead, ts)); got != "too late" {
+		t.Errorf("the second click: %q", got)
+	}
+}
+
+// TestEveryCommand says every command by a mention and after /deckhand, in several
+// ways each, and what makes no sense to the slash command.
+func TestEveryCommand(t *testing.T) {
+	t.Parallel()
+	m := newMatrix(t)
+	const (
+		elsewhere = "not in a thread"
+		odd       = "not understood"
+		back      = "asked back"
+	)
+	for _, c := range []struct{ text, mention, slash string }{
+		{"help", "help", "help"},
+		{"", "help", "help"},
+		{"grants", "grants", "grants"},
+		{"costs today", "costs", "costs"},
+		{"costs last moth", back, back},
+		{"csots", back, back},
+		{"how much did we spend this month?", "costs", "costs"},
+		{"how much did we spned this month?", back, back},
+		{"reduce the cost of the query", "accepted", odd},
+		{"approvals 7 days", "approvals", "approvals"},
+		{"approvals 7 moons", back, back},
+		{"grants all", back, back},
+		{"help me", back, back},
+		{"costs of this function: can we reduce them?", back, back},
+		{"stop", "nothing to stop", elsewhere},
+		{"approve 7K2QX", "no such approval", elsewhere},
+		{"approve", back, odd},
+		{"approve of this design?", "accepted", odd},
+		{"deny 7K2QX no", "no such approval", elsewhere},
+		{"fix the test", "accepted", odd},
+		{"model", "models", elsewhere},
+		{"model opus", "a model that is not allowed", elsewhere},
+		{"effort high", "no session", elsewhere},
+		{"plan", "no session", elsewhere},
+		{"plan the release", "accepted", odd},
+		{"retry", "no session", elsewhere},
+		{"new", "no session", elsewhere},
+		{"sessions", "no session", elsewhere},
+		{"compcat", back, back},
+	} {
+		for _, text := range []string{c.text, strings.ToUpper(c.text), "  " + strings.ReplaceAll(c.text, " ", "   ") + " \t"} {
+			mention := m.event(object{"type": "app_mention", "user": slack.UserAda, "channel": slack.ChannelEngineering, "ts": m.ts(), "text": "<@" + slack.BotUser + "> " + text})
+			if got := m.act(mention); got != c.mention {
+				t.Errorf("mention %q: %q, want %q", text, got, c.mention)
+			}
+			slash := m.envelope("slash_commands", object{"team_id": slack.TeamID, "channel_id": slack.ChannelEngineering, "user_id": slack.UserAda, "command": "/deckhand", "text": text})
+			if got := m.act(slash); got != c.slash {
+				t.Errorf("/deckhand %q: %q, want %q", text, got, c.slash)
+			}
+		}
 	}
 }

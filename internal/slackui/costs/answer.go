@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/access"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
@@ -17,7 +18,7 @@ import (
 // totals, to the person alone where it is about people or not understood. It says in
 // a word what came of it, or that the person may not ask this, which it tells nobody.
 // They may see costs there, says authorise.
-func (a *Accountant) Answer(ctx context.Context, user string, at Place, words string) (outcome string, refused *access.Refusal, err error) {
+func (a *Accountant) Answer(ctx context.Context, user string, at view.Place, words string) (outcome string, refused *access.Refusal, err error) {
 	words = strings.TrimSpace(words)
 	c, err := a.understanding(ctx, user, at)
 	if err != nil {
@@ -34,10 +35,10 @@ func (a *Accountant) Answer(ctx context.Context, user string, at Place, words st
 		if !ok {
 			return "", nil, err
 		}
-		var nearest []render.Choice
+		var nearest []view.Choice
 		for _, q := range wrong.Nearest {
 			say := "costs " + q.String()
-			nearest = append(nearest, render.Choice{Say: say, Label: a.forPeople(ctx, say, q, user, at.Channel)})
+			nearest = append(nearest, view.Choice{Say: say, Label: a.forPeople(ctx, say, q, user, at.Channel)})
 		}
 		a.c.Whisper(at.Channel, at.ThreadTS, user, render.AskBack(wrong.Sentence, nearest, at.TS))
 		return "asked back", nil, nil
@@ -46,7 +47,7 @@ func (a *Accountant) Answer(ctx context.Context, user string, at Place, words st
 	if !allowed.Allowed {
 		return "", &allowed.Refusal, nil
 	}
-	private := at.private() || namesPeople(q)
+	private := at.Private() || namesPeople(q)
 	answer, err := a.ask(ctx, q, allowed.People && private)
 	if err != nil {
 		return "", nil, err
@@ -125,7 +126,7 @@ func (a *Accountant) ask(ctx context.Context, q report.Question, people bool) (r
 }
 
 // beside are the sums that people expect when they ask for nothing special.
-func (a *Accountant) beside(ctx context.Context, user string, at Place, plain, private bool, c report.Context) ([]render.CostBeside, error) {
+func (a *Accountant) beside(ctx context.Context, user string, at view.Place, plain, private bool, c report.Context) ([]render.CostBeside, error) {
 	if !plain {
 		return nil, nil
 	}

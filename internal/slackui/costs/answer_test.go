@@ -12,10 +12,10 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/access"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/playground/slack"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/directory"
-	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 	"deckhand/internal/waittest"
 )
@@ -30,7 +30,7 @@ func TestAQuestionIsCutDown(t *testing.T) {
 		Channels: map[string]access.Roles{"C0OPS": {Users: []string{"U0OPS"}}},
 		Places:   access.Places{Channels: map[string]string{"C0WEB": "web", "C0OPS": "web", "C0SECRET": "secret"}},
 	}}}
-	at := Place{Channel: "C0WEB", Thread: store.Thread{ID: 7, ChannelID: "C0WEB", Project: "web"}}
+	at := view.Place{Channel: "C0WEB", Thread: store.Thread{ID: 7, ChannelID: "C0WEB", Project: "web"}}
 	const no = "REFUSED "
 	for _, tt := range []struct{ user, asks, want string }{
 		{"U0ADMIN", "today by user for project secret", "today by user for project secret"},
@@ -74,22 +74,22 @@ func TestAnswersGoToThoseWhoMaySeeThem(t *testing.T) {
 	const eng = slack.ChannelEngineering
 	for _, tt := range []struct {
 		what, user string
-		at         Place
+		at         view.Place
 		words      string
 		want       []string // how, where and to whom, and what is in it
 		not        string   // what is in none
 	}{
-		{"sums in a thread", slack.UserLinus, Place{Channel: eng}, "by project", []string{"message C web"}, "Linus"},
-		{"sums of channels, none of which is private", slack.UserLinus, Place{Channel: eng}, "by channel", []string{"message C 2 others"}, "private-ops"},
-		{"an admin's channels, where all read it", slack.UserAda, Place{Channel: eng}, "by channel", []string{"message C private-channel"}, "private-ops"},
-		{"an admin's channels", slack.UserAda, Place{Channel: eng, Slash: true}, "by channel", []string{"whisper C:" + slack.UserAda + " private-ops"}, "private-channel"},
-		{"threads, by their titles where all read them", slack.UserAda, Place{Channel: eng}, "by thread", []string{"message C what is done in " + eng}, "done in " + slack.ChannelPrivate},
-		{"threads, for an admin in another channel", slack.UserAda, Place{Channel: slack.ChannelGeneral, Slash: true}, "by thread", []string{"whisper C:" + slack.UserAda + " private-ops"}, "done in"},
-		{"one's own", slack.UserLinus, Place{Channel: eng}, "for me", []string{"whisper C:" + slack.UserLinus + " Linus"}, ""},
-		{"by user", slack.UserAda, Place{Channel: eng}, "by user", []string{"whisper C:" + slack.UserAda + " Linus"}, ""},
-		{"by slash command", slack.UserLinus, Place{Channel: eng, Slash: true}, "today", []string{"whisper C:" + slack.UserLinus + " Costs of"}, ""},
-		{"a file for all", slack.UserLinus, Place{Channel: eng}, "by project as csv", []string{"message C web", "file C by-project.csv"}, ""},
-		{"a file for one", slack.UserAda, Place{Channel: eng}, "by user as csv", []string{"whisper C:" + slack.UserAda + " Linus", "message " + slack.UserAda + " The files", "file D by-user.csv"}, ""},
+		{"sums in a thread", slack.UserLinus, view.Place{Channel: eng}, "by project", []string{"message C web"}, "Linus"},
+		{"sums of channels, none of which is private", slack.UserLinus, view.Place{Channel: eng}, "by channel", []string{"message C 2 others"}, "private-ops"},
+		{"an admin's channels, where all read it", slack.UserAda, view.Place{Channel: eng}, "by channel", []string{"message C private-channel"}, "private-ops"},
+		{"an admin's channels", slack.UserAda, view.Place{Channel: eng, Slash: true}, "by channel", []string{"whisper C:" + slack.UserAda + " private-ops"}, "private-channel"},
+		{"threads, by their titles where all read them", slack.UserAda, view.Place{Channel: eng}, "by thread", []string{"message C what is done in " + eng}, "done in " + slack.ChannelPrivate},
+		{"threads, for an admin in another channel", slack.UserAda, view.Place{Channel: slack.ChannelGeneral, Slash: true}, "by thread", []string{"whisper C:" + slack.UserAda + " private-ops"}, "done in"},
+		{"one's own", slack.UserLinus, view.Place{Channel: eng}, "for me", []string{"whisper C:" + slack.UserLinus + " Linus"}, ""},
+		{"by user", slack.UserAda, view.Place{Channel: eng}, "by user", []string{"whisper C:" + slack.UserAda + " Linus"}, ""},
+		{"by slash command", slack.UserLinus, view.Place{Channel: eng, Slash: true}, "today", []string{"whisper C:" + slack.UserLinus + " Costs of"}, ""},
+		{"a file for all", slack.UserLinus, view.Place{Channel: eng}, "by project as csv", []string{"message C web", "file C by-project.csv"}, ""},
+		{"a file for one", slack.UserAda, view.Place{Channel: eng}, "by user as csv", []string{"whisper C:" + slack.UserAda + " Linus", "message " + slack.UserAda + " The files", "file D by-user.csv"}, ""},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			t.Parallel()
@@ -123,7 +123,7 @@ func TestAnswersGoToThoseWhoMaySeeThem(t *testing.T) {
 func TestWhatIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	at := Place{Channel: slack.ChannelEngineering, ThreadTS: "1.1"}
+	at := view.Place{Channel: slack.ChannelEngineering, ThreadTS: "1.1"}
 	outcome, refused, err := h.Answer(t.Context(), slack.UserLinus, at, "for project wbe")
 	if outcome != "asked back" || refused != nil || err != nil || len(h.told) != 1 || !strings.Contains(h.told[0], "web") || strings.Contains(h.told[0], "secret") {
 		t.Errorf("%q, %v, %v, told %q", outcome, refused, err, h.told)
@@ -148,7 +148,7 @@ func TestAnAnswerIsShownInWhatSlackTakes(t *testing.T) {
 	} {
 		h := newHouse(t)
 		h.web.refuses = tt.refuses
-		if _, _, err := h.Answer(t.Context(), slack.UserLinus, Place{Channel: slack.ChannelEngineering}, "by project"); err != nil {
+		if _, _, err := h.Answer(t.Context(), slack.UserLinus, view.Place{Channel: slack.ChannelEngineering}, "by project"); err != nil {
 			t.Fatal(err)
 		}
 		waitFor(t, func() bool { return len(h.sent()) >= len(tt.want) })
@@ -172,7 +172,7 @@ func TestTheHomeTabsSums(t *testing.T) {
 		slack.UserLinus:   "3 mine, 3 team, projects false",
 		slack.UserMallory: "3 mine, 0 team, projects false",
 	} {
-		var view render.HomeView
+		var view view.Home
 		if err := h.FillHome(t.Context(), &view, user, time.Now()); err != nil {
 			t.Fatal(err)
 		}
@@ -204,12 +204,12 @@ func TestPlainCostsHaveSumsBeside(t *testing.T) {
 	t.Parallel()
 	thread := store.Thread{ID: 7, ChannelID: slack.ChannelEngineering, Project: "web"}
 	for _, tt := range []struct {
-		at   Place
+		at   view.Place
 		want []string
 	}{
-		{Place{Channel: slack.ChannelEngineering, Thread: thread}, []string{"This thread"}},
-		{Place{Channel: slack.ChannelEngineering, Thread: thread, Slash: true}, []string{"This thread", "You"}},
-		{Place{Channel: slack.ChannelEngineering}, nil},
+		{view.Place{Channel: slack.ChannelEngineering, Thread: thread}, []string{"This thread"}},
+		{view.Place{Channel: slack.ChannelEngineering, Thread: thread, Slash: true}, []string{"This thread", "You"}},
+		{view.Place{Channel: slack.ChannelEngineering}, nil},
 	} {
 		h := newHouse(t)
 		if _, _, err := h.Answer(t.Context(), slack.UserAda, tt.at, " "); err != nil {

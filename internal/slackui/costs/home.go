@@ -4,15 +4,15 @@ import (
 	"context"
 	"time"
 
+	"deckhand/internal/chat/view"
 	"deckhand/internal/report"
-	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
 
 // FillHome fills in what the person spent, what was spent on the projects that they
 // may use, and for admins the team's projects with how they changed.
-func (a *Accountant) FillHome(ctx context.Context, view *render.HomeView, user string, now time.Time) error {
-	asker := askerOf(user, Place{})
+func (a *Accountant) FillHome(ctx context.Context, home *view.Home, user string, now time.Time) error {
+	asker := askerOf(user, view.Place{})
 	c := report.Context{Now: now, Location: a.zoneOf(ctx, user), Asker: user}
 	for _, period := range []string{"today", "this month", "last month"} {
 		q, err := report.Parse(period, c)
@@ -25,7 +25,7 @@ func (a *Accountant) FillHome(ctx context.Context, view *render.HomeView, user s
 		if err != nil {
 			return err
 		}
-		view.Mine = append(view.Mine, spent)
+		home.Mine = append(home.Mine, spent)
 		team, allowed := a.mayAsk(ctx, asker, q)
 		if !allowed.Allowed {
 			continue // they see their own
@@ -33,8 +33,8 @@ func (a *Accountant) FillHome(ctx context.Context, view *render.HomeView, user s
 		if spent, err = a.spend(ctx, period, team); err != nil {
 			return err
 		}
-		view.Team = append(view.Team, spent)
-		view.TeamNotes = allowed.Notes
+		home.Team = append(home.Team, spent)
+		home.TeamNotes = allowed.Notes
 		if period != "this month" || !allowed.People {
 			continue
 		}
@@ -43,16 +43,16 @@ func (a *Accountant) FillHome(ctx context.Context, view *render.HomeView, user s
 		if err != nil {
 			return err
 		}
-		view.Projects = &answer
+		home.Projects = &answer
 	}
 	return nil
 }
 
 // spend sums up a question by model.
-func (a *Accountant) spend(ctx context.Context, period string, q report.Question) (render.Spend, error) {
+func (a *Accountant) spend(ctx context.Context, period string, q report.Question) (view.Spend, error) {
 	r, err := a.c.Store.Costs(ctx, store.CostQuery{
 		TeamID: a.c.Team, From: q.Period.From, To: q.Period.To,
 		Users: q.Users, Channels: q.Channels, Projects: q.Projects, Models: q.Models, By: store.ByModel,
 	})
-	return render.Spend{Period: period, Total: report.Line{CostLine: r.Total}, Models: r.Lines}, err
+	return view.Spend{Period: period, Total: report.Line{CostLine: r.Total}, Models: r.Lines}, err
 }

@@ -5,33 +5,19 @@ import (
 	"context"
 	"time"
 
-	"deckhand/internal/access"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/report"
 	"deckhand/internal/store"
 )
 
-// Place is where a question about costs is asked.
-type Place struct {
-	Channel  string
-	ThreadTS string       // empty outside of threads
-	Thread   store.Thread // zero where nobody works
-	// TS is the message's that asks, which may be given to the model instead; empty for none.
-	TS string
-	// Slash: by the slash command, whose answers only the person sees.
-	Slash bool
-}
-
-// private reports whether only the person sees an answer there, whatever it says.
-func (p Place) private() bool { return p.Slash || access.IsDirect(p.Channel) }
-
 // Asks reports whether a message is a question about costs, and not work; see [report.Asks].
-func (a *Accountant) Asks(ctx context.Context, user string, at Place, words string) (bool, error) {
+func (a *Accountant) Asks(ctx context.Context, user string, at view.Place, words string) (bool, error) {
 	c, err := a.understanding(ctx, user, at)
 	return err == nil && report.Asks(words, c), err
 }
 
 // understanding is what a person's words are understood by.
-func (a *Accountant) understanding(ctx context.Context, user string, at Place) (report.Context, error) {
+func (a *Accountant) understanding(ctx context.Context, user string, at view.Place) (report.Context, error) {
 	models, err := a.c.Store.Costs(ctx, store.CostQuery{TeamID: a.c.Team, By: store.ByModel, Limit: 200})
 	if err != nil {
 		return report.Context{}, err

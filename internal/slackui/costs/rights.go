@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"deckhand/internal/access"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/report"
 	"deckhand/internal/store"
 )
 
 // askerOf is a person who asks for costs in a place.
-func askerOf(user string, at Place) access.Asker {
+func askerOf(user string, at view.Place) access.Asker {
 	return access.Asker{User: user, Channel: at.Channel, Thread: at.Thread.ID, Project: at.Thread.Project}
 }
 

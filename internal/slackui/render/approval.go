@@ -8,6 +8,8 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
@@ -50,18 +52,18 @@ var forcePush = regexp.MustCompile(`^git push (?:--force|-f|--force-with-lease) 
 func (c *card) subjectOf(a store.Approval, most int) subject {
 	s := subject{request: describe(a), ago: ago(a)}
 	s.raw = c.o.redact(s.pre)
-	whole, found := mrkdwn.Reveal(s.raw)
+	whole, found := plaintext.Reveal(s.raw)
 	s.whole = whole
 	name := c.o.redact(s.object)
-	_, inName := mrkdwn.Reveal(name)
-	if n := runes(name); mrkdwn.Width(name) > most {
+	_, inName := plaintext.Reveal(name)
+	if n := runes(name); plaintext.Width(name) > most {
 		s.cautions = append(s.cautions, "The name is "+count(n)+" characters long: *View all* shows it.")
 	}
-	if s.name = mrkdwn.CodeWithin(mrkdwn.RevealBlanks(mrkdwn.Clip(name, most)), most); s.name == "" {
+	if s.name = mrkdwn.CodeWithin(plaintext.RevealBlanks(plaintext.Clip(name, most)), most); s.name == "" {
 		s.name = "a tool"
 	}
 	switch pushed := forcePush.FindStringSubmatch(s.raw); {
-	case s.raw != "" && isExactInCode(s.raw) && mrkdwn.Width(s.raw) <= toldMax && (s.pre == s.object || s.command) && pushed == nil:
+	case s.raw != "" && isExactInCode(s.raw) && plaintext.Width(s.raw) <= toldMax && (s.pre == s.object || s.command) && pushed == nil:
 		s.name, s.told = mrkdwn.Code(s.raw), true
 	case !s.command:
 	case pushed != nil:
@@ -99,14 +101,14 @@ func ago(a store.Approval) string {
 	if b.Changed {
 		changed = ", as an approver had changed it"
 	}
-	all, _ := fields(a.Input)
-	set := fieldSet{all: all}
+	all, _ := view.Fields(a.Input)
+	set := view.FieldSet{All: all}
 	switch {
 	case b.Ended == nil:
 		return "*It was approved before the restart*, " + dateTime(b.Approved) + changed + ". Whether it ran to its end is not known."
 	case b.Failed:
 		return "*It was approved before the restart*, " + dateTime(b.Approved) + changed + ", and came back with an error."
-	case set.flag("run_in_background"):
+	case set.Flag("run_in_background"):
 		return "*It was started before the restart*, in the background, " + dateTime(*b.Ended) + changed + ". How far it came is not known."
 	}
 	return "*It ran before the restart*, to its end and without an error, " + dateTime(*b.Ended) + changed + "."
@@ -119,11 +121,11 @@ func (c *card) facts(s subject, most int) []string {
 	if touches := c.touches(most); touches != "" {
 		facts = append(facts, touches)
 	}
-	if _, why := c.editable(); why != "" {
+	if _, why := view.Editable(c.a, c.o.redact); why != "" {
 		facts = append(facts, why)
 	}
 	for _, f := range s.rest {
-		facts = append(facts, mrkdwn.Code(f.line(c.o)))
+		facts = append(facts, mrkdwn.Code(fieldLine(f, c.o)))
 	}
 	return facts
 }
@@ -137,7 +139,7 @@ func (c *card) risks() string {
 			marks = append(marks, "and "+count(len(c.a.Risks)-most)+" more")
 			break
 		}
-		marks = append(marks, mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(r)), 50))
+		marks = append(marks, mrkdwn.EscapeWithin(c.o.redact(plaintext.OneLine(r)), 50))
 	}
 	if len(marks) == 0 {
 		return ""
@@ -207,9 +209,9 @@ func (c *card) reason(s subject, most int) string {
 	case isHost(c.a):
 		return c.asker(most)
 	case said == "":
-		said = lastSentences(mrkdwn.OneLine(c.a.Said), min(most, leadMax))
+		said = lastSentences(plaintext.OneLine(c.a.Said), min(most, leadMax))
 	}
-	if said = strings.TrimSpace(c.o.redact(mrkdwn.OneLine(said))); said == "" {
+	if said = strings.TrimSpace(c.o.redact(plaintext.OneLine(said))); said == "" {
 		return ""
 	}
 	return "Claude: “" + mrkdwn.EscapeWithin(strings.NewReplacer("**", "", "`", "").Replace(said), most) + "”"
@@ -220,7 +222,7 @@ func lastSentences(s string, most int) string {
 	out := ""
 	for _, end := range slices.Backward(append([][]int{{0, 0}}, sentenceEnd.FindAllStringIndex(s, -1)...)) {
 		tail := strings.TrimSpace(s[end[1]:])
-		if out != "" && mrkdwn.Width(tail) > most {
+		if out != "" && plaintext.Width(tail) > most {
 			break
 		}
 		out = tail
@@ -245,10 +247,10 @@ func (c *card) excerpt(s subject, most int) string {
 		return ""
 	}
 	shown := s.raw
-	if mrkdwn.Width(s.whole) > most {
+	if plaintext.Width(s.whole) > most {
 		shown = visiblePrefix(s.raw, most)
 	}
-	text := "\n" + mrkdwn.Escape(mrkdwn.Visible(shown))
+	text := "\n" + mrkdwn.Escape(plaintext.Visible(shown))
 	if left := runes(s.raw) - runes(shown); left > 0 {
 		text = mrkdwn.ClipEscaped(text, most+most/2) + "\n… " + count(left) + " more characters are not shown here."
 	}
@@ -261,7 +263,7 @@ func joinFacts(facts []string, most int) string {
 	var b strings.Builder
 	used := 0
 	for i, f := range facts {
-		if used += mrkdwn.Width(f) + 3; used > most {
+		if used += plaintext.Width(f) + 3; used > most {
 			more := plural(len(facts)-i, "more field", "more fields") + ": *View all* shows "
 			if len(facts)-i == 1 {
 				more += "it"
@@ -281,21 +283,21 @@ func joinFacts(facts []string, most int) string {
 // showInput shows what matters of an input, whole if it fits into room units, else
 // both of its ends and how much lies between.
 func (c *card) showInput(s subject, room int) {
-	if mrkdwn.Width(s.whole) <= room {
+	if plaintext.Width(s.whole) <= room {
 		c.add(preBlock(c.id(), s.whole))
 		return
 	}
 	head, tail := visiblePrefix(s.raw, room*2/3), visibleSuffix(s.raw, room/4)
 	left := runes(s.raw) - runes(head) - runes(tail)
 	c.add(slack.NewRichTextBlock(c.id(),
-		preElement(mrkdwn.Visible(head)),
+		preElement(plaintext.Visible(head)),
 		slack.NewRichTextSection(
 			slack.NewRichTextSectionTextElement("⚠️ … ", nil),
 			slack.NewRichTextSectionTextElement(count(left)+" more characters", &slack.RichTextSectionTextStyle{Bold: true}),
 			slack.NewRichTextSectionTextElement(" are left out here: ", nil),
 			slack.NewRichTextSectionTextElement("View all", &slack.RichTextSectionTextStyle{Bold: true}),
 			slack.NewRichTextSectionTextElement(" shows them.", nil)),
-		preElement(mrkdwn.Visible(tail))))
+		preElement(plaintext.Visible(tail))))
 }
 
 // visiblePrefix is a beginning of s that visible shows in n units, with room for nine of
@@ -309,7 +311,7 @@ func visiblePrefix(s string, n int) string {
 		}
 		plain += own
 	}
-	return mrkdwn.Prefix(s, plain)
+	return plaintext.Prefix(s, plain)
 }
 
 // visibleSuffix is visiblePrefix for the end.
@@ -332,7 +334,7 @@ func visibleUnits(r rune) (own, shown int) {
 	if r > 0xffff {
 		own = 2
 	}
-	if mrkdwn.Deceives(r) && r != '\n' && r != '\t' || r == utf8.RuneError {
+	if plaintext.Deceives(r) && r != '\n' && r != '\t' || r == utf8.RuneError {
 		return own, own + 9
 	}
 	return own, own
@@ -341,9 +343,9 @@ func visibleUnits(r rune) (own, shown int) {
 // end closes the card with its buttons. text is what a notification says.
 func (c *card) end(text string, buttons []slack.BlockElement) {
 	c.actions(buttons)
-	hint := "\n" + c.whoDecides() + " decides with the buttons, or replies “" + approveWords(c.a) + "” or “deny " + Code(c.a) + "”."
+	hint := "\n" + c.whoDecides() + " decides with the buttons, or replies “" + approveWords(c.a) + "” or “deny " + view.Code(c.a) + "”."
 	if c.a.Kind == store.ApprovalQuestion {
-		hint = "\n" + c.whoDecides() + " answers with the buttons, or replies “deny " + Code(c.a) + "” to skip."
+		hint = "\n" + c.whoDecides() + " answers with the buttons, or replies “deny " + view.Code(c.a) + "” to skip."
 	}
 	if c.isCopy() {
 		hint = "\nDecide with the buttons."

@@ -9,6 +9,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/chat/view"
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
@@ -242,7 +243,7 @@ func TestWholeInputIsInTheModal(t *testing.T) {
 		for _, b := range v.Blocks.BlockSet {
 			if actions, ok := b.(*slack.ActionBlock); ok {
 				for _, e := range actions.Elements.ElementSet {
-					if btn := e.(*slack.ButtonBlockElement); btn.ActionID == render.ActionViewPage+":next" {
+					if btn := e.(*slack.ButtonBlockElement); btn.ActionID == view.ActionViewPage+":next" {
 						next = btn.Value
 					}
 				}
@@ -251,7 +252,7 @@ func TestWholeInputIsInTheModal(t *testing.T) {
 		if next == "" {
 			break
 		}
-		p, ok := render.ParseInputPage(next)
+		p, ok := view.ParseInputPage(next)
 		if !ok || p.ApprovalID != a.ID || p.Page != page+1 {
 			t.Fatalf("next page: %+v, %v", p, ok)
 		}
@@ -333,10 +334,10 @@ func FuzzCard(f *testing.F) {
 		for _, problem := range checkPage(render.Card(list, o)) {
 			t.Error(problem)
 		}
-		for _, problem := range checkPage(render.Reminder(render.ReminderView{Approval: a, To: []string{approver}, Link: words})) {
+		for _, problem := range checkPage(render.Reminder(view.Reminder{Approval: a, To: []string{approver}, Link: words})) {
 			t.Error(problem)
 		}
-		offers := []render.GrantOffer{{Label: words, Sentence: words}, {Pattern: words, Label: words, Sentence: words}, {Pattern: toolName}}
+		offers := []view.GrantOffer{{Label: words, Sentence: words}, {Pattern: words, Label: words, Sentence: words}, {Pattern: toolName}}
 		for _, v := range []slack.ModalViewRequest{
 			render.ApprovalInput(a, 0, o), render.DenyReason(a, o), render.AnswerOther(a, o), render.ConfirmModal(a, o),
 			render.GrantModal(a, offers, []store.GrantScope{store.GrantProject}, false, o),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
@@ -53,7 +54,7 @@ func reportPart(table *slack.TableBlock, title string, list []store.ApprovalStat
 	for i, s := range list {
 		name := nameCell(s.Name)
 		row := statCells(s)
-		units := min(mrkdwn.Width(s.Name), 120) + 45
+		units := min(plaintext.Width(s.Name), 120) + 45
 		if room -= units; room < 0 || i >= rows-3 && len(list) > rows-2 {
 			table.AddRow(append(cells("… and "+count(len(list)-i)+" more"), cells(blank...)...)...)
 			return
@@ -70,7 +71,7 @@ func nameCell(name string) slack.TableCell {
 	if name == "" {
 		name = "(no rule)"
 	}
-	return cells(mrkdwn.Clip(mrkdwn.Visible(mrkdwn.OneLine(name)), 120))[0]
+	return cells(plaintext.Clip(plaintext.Visible(plaintext.OneLine(name)), 120))[0]
 }
 
 func statCells(s store.ApprovalStats) []slack.TableCell {

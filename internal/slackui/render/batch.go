@@ -6,7 +6,8 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/store"
 )
 
@@ -26,32 +27,18 @@ func batch(shown []*row) []*slack.ActionBlock {
 		if !InBatch(r.a) {
 			continue
 		}
-		label := strconv.Itoa(r.number) + " · " + capital(r.verb) + " " + mrkdwn.OneLine(mrkdwn.Visible(r.object))
-		options = append(options, slack.NewOptionBlockObject(Ref(r.a), plain(label, optionMax), nil))
-		refs = append(refs, Ref(r.a))
+		label := strconv.Itoa(r.number) + " · " + capital(r.verb) + " " + plaintext.OneLine(plaintext.Visible(r.object))
+		options = append(options, slack.NewOptionBlockObject(view.Ref(r.a), plain(label, optionMax), nil))
+		refs = append(refs, view.Ref(r.a))
 	}
 	if len(refs) < 2 {
 		return nil
 	}
-	tick := slack.NewCheckboxGroupsBlockElement(ActionTick, options...)
+	tick := slack.NewCheckboxGroupsBlockElement(view.ActionTick, options...)
 	tick.InitialOptions = options
 	all := strings.Join(refs, " ")
 	return []*slack.ActionBlock{
 		slack.NewActionBlock("", tick),
-		slack.NewActionBlock("", button(ActionApproveTicked, all, "Approve ticked", slack.StylePrimary), button(ActionDenyAll, all, "Deny all", "")),
+		slack.NewActionBlock("", button(view.ActionApproveTicked, all, "Approve ticked", slack.StylePrimary), button(view.ActionDenyAll, all, "Deny all", "")),
 	}
-}
-
-// Ticked are the Refs of the rows that are ticked, in the state of a card's message: block id
-// → action id → value.
-func Ticked(state *slack.BlockActionStates) (refs []string) {
-	if state == nil {
-		return nil
-	}
-	for _, block := range state.Values {
-		for _, o := range block[ActionTick].SelectedOptions {
-			refs = append(refs, o.Value)
-		}
-	}
-	return refs
 }

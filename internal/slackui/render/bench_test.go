@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
@@ -69,11 +70,11 @@ func BenchmarkStepsOfMuchText(b *testing.B) {
 	long := step("Bash", `{"command":"cat long"}`, 1)
 	found := results(map[string]string{long.ToolUseID: strings.Repeat("one line of a log, 漢字 and: all that=belongs to it\n", 800_000)})
 	o := render.Options{Redact: redact.New("correct horse/battery").Redact}
-	for name, page := range map[string]render.StepsPage{"list": {Turn: 1, First: -1}, "step": {Turn: 1, Step: 1, Page: 1}} {
+	for name, page := range map[string]view.StepsPage{"list": {Turn: 1, First: -1}, "step": {Turn: 1, Step: 1, Page: 1}} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				render.Steps(render.StepsView{Page: page, Steps: store.Steps{Total: 1, List: []store.Step{long}}, Found: found}, o)
+				render.Steps(view.Steps{Page: page, Steps: store.Steps{Total: 1, List: []store.Step{long}}, Found: found}, o)
 			}
 		})
 	}

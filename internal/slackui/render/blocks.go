@@ -1,13 +1,13 @@
 package render
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 )
 
@@ -19,7 +19,7 @@ func markup(s string) *slack.TextBlockObject {
 
 // plain is a text object without markup.
 func plain(s string, most int) *slack.TextBlockObject {
-	return &slack.TextBlockObject{Type: slack.PlainTextType, Text: mrkdwn.Clip(mrkdwn.Mute(mrkdwn.Printable(s)), most)}
+	return &slack.TextBlockObject{Type: slack.PlainTextType, Text: plaintext.Clip(plaintext.Mute(plaintext.Printable(s)), most)}
 }
 
 func section(blockID, text string) *slack.SectionBlock {
@@ -30,15 +30,6 @@ func section(blockID, text string) *slack.SectionBlock {
 
 func contextBlock(blockID, text string) *slack.ContextBlock {
 	return slack.NewContextBlock(blockID, markup(mrkdwn.ClipEscaped(text, contextMax)))
-}
-
-// encodedJSON is a value of ours that holds nothing but texts and numbers, in JSON.
-func encodedJSON(v any) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return string(raw)
 }
 
 // runes is the number of characters in s, as we tell it to people.

@@ -8,7 +8,9 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/agent/spend"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/money"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
@@ -16,34 +18,11 @@ import (
 // The buttons and the modal by which an admin decides about a budget, and the button
 // by which somebody goes on after that. A button's value is the notice's id, of
 // Continue the turn's; the modal's private metadata is a [BudgetForm].
-const (
-	ActionBudgetRaise = "budget_raise"
-	ActionBudgetModel = "budget_model"
-	ActionBudgetLeave = "budget_leave"
-	ActionContinue    = "continue"
-
-	CallbackBudget = "budget"
-	BudgetAmount   = "amount"
-)
-
-// BudgetView is a notice of a budget, and how somebody decided about it.
-type BudgetView struct {
-	Notice store.BudgetNotice
-	Status spend.Status
-	// Link leads to the thread, for channels that are told beside it; or empty.
-	Link string
-	// Admins are the users and groups to call, who may raise it.
-	Admins []string
-}
-
-// Asks reports whether admins are asked what to do.
-func (v BudgetView) Asks() bool {
-	return v.Notice.Share == 100 && v.Status.Ask && v.Notice.DecidedBy == ""
-}
+const ()
 
 // Budget renders a warning, or that a limit is reached, with buttons for admins if
 // the budget asks and nobody has decided.
-func Budget(v BudgetView) Page {
+func Budget(v view.Budget) Page {
 	b, asks := v.Status, v.Asks()
 	numbers := mrkdwn.Code(money.USD(b.SpentMicroUSD)) + " of " + mrkdwn.Code(money.USD(b.LimitMicroUSD)) + " spent. It starts again on " + mrkdwn.Escape(b.Begins()) + "."
 	where := ""
@@ -59,7 +38,7 @@ func Budget(v BudgetView) Page {
 	if asks {
 		lines = append(lines, "New requests wait for an admin.")
 	}
-	id := mrkdwn.Clip(v.Notice.ID, 200)
+	id := plaintext.Clip(v.Notice.ID, 200)
 	page := Page{Blocks: []slack.Block{section(id+":budget", strings.Join(lines, "\n"))}}
 	switch {
 	case v.Notice.DecidedBy != "":
@@ -68,30 +47,20 @@ func Budget(v BudgetView) Page {
 		if call := mentions(v.Admins, " "); call != "" {
 			page.Blocks = append(page.Blocks, contextBlock(id+":admins", "For an admin to decide: "+call))
 		}
-		buttons := []slack.BlockElement{button(ActionBudgetRaise, v.Notice.ID, "Raise…", slack.StylePrimary)}
+		buttons := []slack.BlockElement{button(view.ActionBudgetRaise, v.Notice.ID, "Raise…", slack.StylePrimary)}
 		if b.CheaperModel != "" {
-			buttons = append(buttons, button(ActionBudgetModel, v.Notice.ID, "Go on with "+b.CheaperModel, ""))
+			buttons = append(buttons, button(view.ActionBudgetModel, v.Notice.ID, "Go on with "+b.CheaperModel, ""))
 		}
-		buttons = append(buttons, button(ActionBudgetLeave, v.Notice.ID, "Keep the limit", slack.StyleDanger))
+		buttons = append(buttons, button(view.ActionBudgetLeave, v.Notice.ID, "Keep the limit", slack.StyleDanger))
 		page.Blocks = append(page.Blocks, slack.NewActionBlock(id+":decide", buttons...))
 	}
 	page.Text = mrkdwn.ClipEscaped(strings.Join(lines, "\n"), fallbackMax)
 	return page
 }
 
-// BudgetWaitView is a prompt that waits for a budget, or has.
-type BudgetWaitView struct {
-	Wait   store.BudgetWait
-	Status spend.Status
-	// Who are the names of those who may decide; Link leads to the card on which they do,
-	// or is empty.
-	Who  []string
-	Link string
-}
-
 // BudgetWait renders the one sentence that says what a prompt waits for, or what became
 // of it.
-func BudgetWait(v BudgetWaitView) Page {
+func BudgetWait(v view.BudgetWait) Page {
 	n := v.Wait.Notice
 	var said string
 	switch {
@@ -155,49 +124,16 @@ func budgetDecision(n store.BudgetNotice) string {
 	return "🚫 *Limit kept* for this " + string(n.Period) + by
 }
 
-// BudgetForm is what BudgetModal is about and where its button was pressed.
-type BudgetForm struct {
-	NoticeID, ChannelID, ThreadTS string
-}
-
-// ParseBudgetForm reads a modal's private metadata.
-func ParseBudgetForm(metadata string) (f BudgetForm, ok bool) {
-	parts := strings.Split(metadata, " ")
-	if len(parts) != 3 {
-		return f, false
-	}
-	return BudgetForm{NoticeID: parts[0], ChannelID: parts[1], ThreadTS: parts[2]}, true
-}
-
 // BudgetModal asks by how much a budget is to be raised.
-func BudgetModal(n store.BudgetNotice, f BudgetForm) slack.ModalViewRequest {
-	v := modal("Raise this budget", CallbackBudget, strings.Join([]string{f.NoticeID, f.ChannelID, f.ThreadTS}, " "))
+func BudgetModal(n store.BudgetNotice, f view.BudgetForm) slack.ModalViewRequest {
+	v := modal("Raise this budget", view.CallbackBudget, strings.Join([]string{f.NoticeID, f.ChannelID, f.ThreadTS}, " "))
 	v.Submit = plain("Raise", modalTitle)
-	amount := slack.NewPlainTextInputBlockElement(plain("50", 150), BudgetAmount)
+	amount := slack.NewPlainTextInputBlockElement(plain("50", 150), view.BudgetAmount)
 	amount.InitialValue = strings.TrimSuffix(money.USD(max(n.LimitMicroUSD/4, 1_000_000)), ".00")
 	v.Blocks.BlockSet = []slack.Block{
 		section("limit", "The limit is "+mrkdwn.Code(money.USD(n.LimitMicroUSD))+", and "+mrkdwn.Code(money.USD(n.SpentMicroUSD))+" is spent. The raise lasts until "+
 			mrkdwn.Escape(n.To.Add(-time.Second).Format("Monday, 2 January"))+". After that, the limit in deckhand.yaml holds again."),
-		slack.NewInputBlock(BudgetAmount, plain("By how many US dollars?", 2000), nil, amount),
+		slack.NewInputBlock(view.BudgetAmount, plain("By how many US dollars?", 2000), nil, amount),
 	}
 	return v
-}
-
-// raiseMost is more than anybody means to raise a budget by, in micro-dollars.
-const raiseMost = 100_000_000_000
-
-// ParseBudget reads BudgetModal's values. What is no sensible amount gives an
-// [*AnswerError], whose sentence belongs below the input ([BudgetAmount]).
-func ParseBudget(values map[string]map[string]slack.BlockAction) (microUSD int64, err error) {
-	text := values[BudgetAmount][BudgetAmount].Value
-	microUSD, err = money.Parse(text)
-	switch {
-	case err != nil:
-		return 0, &AnswerError{"“" + mrkdwn.Clip(text, 40) + "” is not an amount. Write dollars, such as 50 or 12.50."}
-	case microUSD < 10_000:
-		return 0, &AnswerError{"Raise a budget by at least a cent. Write dollars, such as 50 or 12.50."}
-	case microUSD > raiseMost:
-		return 0, &AnswerError{"Raise a budget by " + money.USD(raiseMost) + " at most. For more, an admin changes its limit in deckhand.yaml."}
-	}
-	return microUSD, nil
 }

@@ -8,65 +8,15 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
-// The action ids of our buttons and inputs. A button's value is the approval's id, of those
-// that allow its Ref, for Stop the turn's id in decimal, for Revoke the grant's.
-const (
-	ActionApprove       = "approve"        // of a dangerous call: to be confirmed, see ConfirmModal
-	ActionTick          = "tick"           // which rows of a card; see [Ticked]
-	ActionApproveTicked = "approve_ticked" // value: the Refs of all rows that could be ticked
-	ActionDenyAll       = "deny_all"       // value: the same
-	ActionEditsBelow    = "edits_below"
-	ActionAlways        = "always"
-	ActionEdit          = "edit_input"
-	ActionDeny          = "deny"
-	ActionDenyReason    = "deny_reason"
-	ActionViewInput     = "view_input"
-	ActionMore          = "more"      // a menu of others; see [ParseMore]
-	ActionViewPage      = "view_page" // value: see ParseInputPage
-	ActionPick          = "pick"
-	ActionAnswer        = "answer"
-	ActionAnswerOther   = "answer_other"
-	ActionOther         = "other"
-	ActionStop          = "stop"
-	ActionRevoke        = "revoke"
-	ActionSendNow       = "send_now"
-	ActionDrop          = "drop"
-)
-
-// codeLetters is how many of an approval's id its code has.
-const codeLetters = 5
-
-// Code is the short code by which an approval is named in a reply, as in "approve 7K2QX",
-// or "approve 7K2QX2" for one whose input was changed since.
-func Code(a store.Approval) string {
-	code := strings.ToUpper(a.ID[:min(codeLetters, len(a.ID))])
-	if a.Edited.Times > 0 {
-		code += strconv.Itoa(a.Edited.Times + 1)
-	}
-	return code
-}
-
-// ParseCode reads a Code: the beginning of the approval's id, and how often its input had
-// been changed when it was shown.
-func ParseCode(code string) (prefix string, seen int) {
-	code = strings.ToUpper(code)
-	if len(code) <= codeLetters {
-		return code, 0
-	}
-	n, err := strconv.Atoi(code[codeLetters:])
-	if err != nil || n < 2 {
-		return code, -1 // no approval's
-	}
-	return code[:codeLetters], n - 1
-}
-
 // approveWords is the reply that approves, or asks for the second step.
 func approveWords(a store.Approval) string {
-	return "approve " + Code(a)
+	return "approve " + view.Code(a)
 }
 
 // Card renders the message that shows the approvals in list, of which there is at
@@ -139,7 +89,7 @@ func (c *card) task() string {
 	if c.a.Title == "" {
 		return ""
 	}
-	return "“" + mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(c.a.Title)), 150) + "”"
+	return "“" + mrkdwn.EscapeWithin(c.o.redact(plaintext.OneLine(c.a.Title)), 150) + "”"
 }
 
 // link is a link to the thread of a copy; empty where nobody else can open it.
@@ -160,7 +110,7 @@ func (c *card) id() string {
 	if n := len(c.a.Votes); n > 0 && c.pending() {
 		state += strconv.Itoa(n)
 	}
-	return mrkdwn.Clip(c.a.ID, 200) + ":" + state + ":" + strconv.Itoa(len(c.blocks))
+	return plaintext.Clip(c.a.ID, 200) + ":" + state + ":" + strconv.Itoa(len(c.blocks))
 }
 
 func (c *card) add(b slack.Block) { c.blocks = append(c.blocks, b) }
@@ -207,7 +157,7 @@ func blockWidth(b slack.Block) int {
 			}
 		}
 	case *slack.MarkdownBlock:
-		n = mrkdwn.Width(b.Text)
+		n = plaintext.Width(b.Text)
 	case *slack.ActionBlock:
 		for _, e := range b.Elements.ElementSet {
 			n += elementWidth(e)
@@ -223,7 +173,7 @@ func blockWidth(b slack.Block) int {
 			}
 			for _, p := range parts {
 				if t, ok := p.(*slack.RichTextSectionTextElement); ok {
-					n += mrkdwn.Width(t.Text)
+					n += plaintext.Width(t.Text)
 				}
 			}
 		}
@@ -258,7 +208,7 @@ func textWidth(t *slack.TextBlockObject) int {
 	if t == nil {
 		return 0
 	}
-	return mrkdwn.Width(t.Text)
+	return plaintext.Width(t.Text)
 }
 
 // toolButtons are the buttons of a pending tool call, and the menu of what else can be done.
@@ -269,8 +219,8 @@ func (c *card) toolButtons(number string) []slack.BlockElement {
 		label, style = "Approve…", slack.StyleDanger
 	}
 	return []slack.BlockElement{
-		button(ActionApprove, Ref(c.a), joinNonEmpty(" ", label, number), style),
-		button(ActionDeny, c.a.ID, joinNonEmpty(" ", "Deny", number), ""), c.more(),
+		button(view.ActionApprove, view.Ref(c.a), joinNonEmpty(" ", label, number), style),
+		button(view.ActionDeny, c.a.ID, joinNonEmpty(" ", "Deny", number), ""), c.more(),
 	}
 }
 
@@ -285,37 +235,31 @@ func (c *card) more() *slack.OverflowBlockElement {
 	if a.Terms.Grantable && a.Terms.Quorum <= 1 && !a.Terms.Dangerous && a.Edited.Times == 0 {
 		if c.o.OneFile != nil {
 			if name := c.o.OneFile(a); name != "" {
-				add(ActionEditsBelow, a.ID, editsBelow(c.o.redact(name)))
+				add(view.ActionEditsBelow, a.ID, editsBelow(c.o.redact(name)))
 			}
 		}
-		add(ActionAlways, a.ID, "Always allow…")
+		add(view.ActionAlways, a.ID, "Always allow…")
 	}
-	if text, _ := c.editable(); text != "" {
-		add(ActionEdit, Ref(a), "Change and approve…")
+	if text, _ := view.Editable(c.a, c.o.redact); text != "" {
+		add(view.ActionEdit, view.Ref(a), "Change and approve…")
 	}
-	add(ActionDenyReason, a.ID, "Deny with reason…")
-	add(ActionViewInput, a.ID, "View all")
-	return slack.NewOverflowBlockElement(ActionMore, options...)
+	add(view.ActionDenyReason, a.ID, "Deny with reason…")
+	add(view.ActionViewInput, a.ID, "View all")
+	return slack.NewOverflowBlockElement(view.ActionMore, options...)
 }
 
 // editsBelow is the menu's entry about further edits in the folder of a file, or of the file
 // itself where that is no folder of the workspace's.
 func editsBelow(name string) string {
-	dir := mrkdwn.Visible(path.Dir(name))
+	dir := plaintext.Visible(path.Dir(name))
 	label := "Edits below " + dir + "/…"
 	switch {
 	case dir == ".":
 		return "Edits to this file…"
-	case mrkdwn.Width(label) > optionMax:
+	case plaintext.Width(label) > optionMax:
 		return "Edits below its folder…"
 	}
 	return label
-}
-
-// ParseMore is the action and the value of an entry of the menu beside a request's buttons.
-func ParseMore(entry string) (action, value string) {
-	action, value, _ = strings.Cut(entry, " ")
-	return action, value
 }
 
 func button(action, value, label string, style slack.Style) *slack.ButtonBlockElement {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
@@ -142,7 +143,7 @@ func hidesNothing(t *testing.T, list []store.Approval, p render.Page) {
 			}
 		case *slack.OverflowBlockElement:
 			for _, o := range e.Options {
-				action, value := render.ParseMore(o.Value)
+				action, value := view.ParseMore(o.Value)
 				values[value] = append(values[value], action)
 			}
 		}
@@ -159,7 +160,7 @@ func hidesNothing(t *testing.T, list []store.Approval, p render.Page) {
 		pending++
 		if has {
 			shown++
-			if !slices.Contains(values[a.ID], render.ActionViewInput) || !slices.Contains(values[a.ID], render.ActionDeny) && !slices.Contains(values[a.ID], render.ActionDenyAll) {
+			if !slices.Contains(values[a.ID], view.ActionViewInput) || !slices.Contains(values[a.ID], view.ActionDeny) && !slices.Contains(values[a.ID], view.ActionDenyAll) {
 				t.Errorf("%s lacks buttons: %v", a.ID, values[a.ID])
 			}
 		}
@@ -255,7 +256,7 @@ func actionsOf(p render.Page) []string {
 			out = append(out, e.ActionID)
 		case *slack.OverflowBlockElement:
 			for _, o := range e.Options {
-				action, _ := render.ParseMore(o.Value)
+				action, _ := view.ParseMore(o.Value)
 				out = append(out, action)
 			}
 		}
@@ -516,7 +517,7 @@ func TestABatchIsWhatItShows(t *testing.T) {
 		shown := said(render.Card(list, render.Options{}))
 		for i, a := range list {
 			if render.InBatch(a) && strings.Contains(shown, fmt.Sprintf("*%d · ", i+1)) {
-				refs = append(refs, render.Ref(a))
+				refs = append(refs, view.Ref(a))
 			}
 		}
 		if len(refs) < 2 {
@@ -528,7 +529,7 @@ func TestABatchIsWhatItShows(t *testing.T) {
 				continue
 			}
 			tick, ok := actions.Elements.ElementSet[0].(*slack.CheckboxGroupsBlockElement)
-			if !ok || tick.ActionID != render.ActionTick {
+			if !ok || tick.ActionID != view.ActionTick {
 				continue
 			}
 			for _, o := range tick.Options {
@@ -539,7 +540,7 @@ func TestABatchIsWhatItShows(t *testing.T) {
 			}
 		}
 		for _, e := range elementsOf(render.Card(list, render.Options{})) {
-			if b, ok := e.(*slack.ButtonBlockElement); ok && (b.ActionID == render.ActionApproveTicked || b.ActionID == render.ActionDenyAll) &&
+			if b, ok := e.(*slack.ButtonBlockElement); ok && (b.ActionID == view.ActionApproveTicked || b.ActionID == view.ActionDenyAll) &&
 				(b.Value != strings.Join(offered, " ") || len(b.Value) > 2000) {
 				t.Errorf("%s: a button is about %q", name, b.Value)
 			}

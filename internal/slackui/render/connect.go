@@ -3,35 +3,16 @@ package render
 import (
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 )
-
-// The buttons about a person's own accounts at forges and MCP servers; their values are hosts.
-const (
-	ActionConnect    = "connect"
-	ActionDisconnect = "disconnect"
-)
-
-// CallbackConnect is the form in which a person enters a forge's token, TokenField its input.
-// What is sent by it is never stored as Slack delivers it.
-const (
-	CallbackConnect = "connect_token"
-	TokenField      = "token"
-)
-
-// Account is a forge or an MCP server at which a person can connect their own account, or has; Login is empty
-// for not connected, and Dead is true of a connection that has ended.
-type Account struct {
-	Host, Login string
-	Dead        bool
-	Server      bool // it is an MCP server
-}
 
 // accountsMost is how many are listed.
 const accountsMost = 5
 
 // Accounts is what a person is told, in private, of their accounts.
-func Accounts(all []Account) Page {
+func Accounts(all []view.Account) Page {
 	p := Page{Text: "Your accounts"}
 	for _, a := range all[:min(len(all), accountsMost)] {
 		p.Blocks = append(p.Blocks, accountBlocks(a)...)
@@ -42,24 +23,24 @@ func Accounts(all []Account) Page {
 // OfferConnection tells a person a sentence, with the button by which they connect.
 func OfferConnection(sentence, host string) Page {
 	p := Sentence(sentence)
-	p.Blocks = append(p.Blocks, slack.NewActionBlock("account:"+host+":do", button(ActionConnect, host, "Connect…", slack.StylePrimary)))
+	p.Blocks = append(p.Blocks, slack.NewActionBlock("account:"+host+":do", button(view.ActionConnect, host, "Connect…", slack.StylePrimary)))
 	return p
 }
 
-func accountBlocks(a Account) []slack.Block {
+func accountBlocks(a view.Account) []slack.Block {
 	host := mrkdwn.CodeWithin(a.Host, 100)
-	said, connect := host+" is not connected. There Deckhand acts for you as itself, or not at all.", button(ActionConnect, a.Host, "Connect…", slack.StylePrimary)
+	said, connect := host+" is not connected. There Deckhand acts for you as itself, or not at all.", button(view.ActionConnect, a.Host, "Connect…", slack.StylePrimary)
 	does := "Pull requests that you ask for are opened, merged and answered by that account."
 	if a.Server {
 		said, does = host+" is not connected. The tools of that MCP server are missing in work that you ask for.", "In work that you ask for, its tools act as you."
 	}
 	buttons := []slack.BlockElement{connect}
 	if a.Login != "" {
-		said, buttons = "✅ "+host+": you are "+mrkdwn.EscapeWithin(mrkdwn.OneLine(a.Login), 100)+". "+does, nil
+		said, buttons = "✅ "+host+": you are "+mrkdwn.EscapeWithin(plaintext.OneLine(a.Login), 100)+". "+does, nil
 		if a.Dead {
 			said, buttons = "⚠️ Your connection to "+host+" has ended: its token is not taken there any more. Nothing is done there for you until you connect again, or disconnect.", []slack.BlockElement{connect}
 		}
-		buttons = append(buttons, button(ActionDisconnect, a.Host, "Disconnect", slack.StyleDanger))
+		buttons = append(buttons, button(view.ActionDisconnect, a.Host, "Disconnect", slack.StyleDanger))
 	}
 	return []slack.Block{section("account:"+a.Host, said), slack.NewActionBlock("account:"+a.Host+":do", buttons...)}
 }
@@ -69,7 +50,7 @@ func ConnectByCode(host, address, code string) slack.ModalViewRequest {
 	v := modal("Connect", "", host)
 	v.Blocks.BlockSet = []slack.Block{
 		section("", "Open "+mrkdwn.Link(address, host)+", and enter this code there:"),
-		section("", "*"+mrkdwn.Code(mrkdwn.OneLine(code))+"*"),
+		section("", "*"+mrkdwn.Code(plaintext.OneLine(code))+"*"),
 		contextBlock("", "The code is for you alone: show it to nobody, and enter none that somebody sends you. Deckhand tells you in a direct message when you are connected. You can close this window."),
 	}
 	return v
@@ -77,9 +58,9 @@ func ConnectByCode(host, address, code string) slack.ModalViewRequest {
 
 // ConnectByToken is the form in which a person enters a token.
 func ConnectByToken(host, address string, server bool) slack.ModalViewRequest {
-	v := modal("Connect", CallbackConnect, host)
+	v := modal("Connect", view.CallbackConnect, host)
 	v.Submit = plain("Connect", modalTitle)
-	input := slack.NewPlainTextInputBlockElement(nil, TokenField)
+	input := slack.NewPlainTextInputBlockElement(nil, view.TokenField)
 	input.MaxLength = 500
 	say := "Make a token at " + mrkdwn.Link(address, host) + ", with the scopes " + mrkdwn.Code("write:repository") + ", " + mrkdwn.Code("write:issue") + " and " + mrkdwn.Code("read:user") + ", and enter it here."
 	switch {
@@ -90,7 +71,7 @@ func ConnectByToken(host, address string, server bool) slack.ModalViewRequest {
 	}
 	v.Blocks.BlockSet = []slack.Block{
 		section("", say),
-		slack.NewInputBlock(TokenField, plain("Token", 2000), plain("Deckhand keeps it encrypted. Disconnect, and remove it where you have made it, to end that.", 2000), input),
+		slack.NewInputBlock(view.TokenField, plain("Token", 2000), plain("Deckhand keeps it encrypted. Disconnect, and remove it where you have made it, to end that.", 2000), input),
 	}
 	return v
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/money"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/report"
-	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
@@ -100,7 +100,7 @@ func costsByGroup(a report.Answer, names report.Names) *slack.DataVisualizationB
 }
 
 func costChart(title string, axis slack.DataVisualizationAxisConfig, series ...slack.DataVisualizationDataSeries) *slack.DataVisualizationBlock {
-	b := slack.NewDataVisualizationBlock(mrkdwn.Clip(title, chartTitle), slack.NewDataVisualizationBarChart(axis, series...))
+	b := slack.NewDataVisualizationBlock(plaintext.Clip(title, chartTitle), slack.NewDataVisualizationBarChart(axis, series...))
 	b.BlockID = "costs:chart"
 	return b
 }
@@ -111,14 +111,14 @@ func chartLabels(in []string) []string {
 	out := make([]string, len(in))
 	seen := map[string]bool{}
 	for i, s := range in {
-		s = mrkdwn.OneLine(mrkdwn.Mute(mrkdwn.Printable(s)))
+		s = plaintext.OneLine(plaintext.Mute(plaintext.Printable(s)))
 		if s == "" {
 			s = "(none)"
 		}
-		label := mrkdwn.Clip(s, chartLabel)
+		label := plaintext.Clip(s, chartLabel)
 		for n := 2; seen[label]; n++ {
 			tail := " " + strconv.Itoa(n)
-			label = mrkdwn.Clip(s, chartLabel-len(tail)) + tail
+			label = plaintext.Clip(s, chartLabel-len(tail)) + tail
 		}
 		seen[label] = true
 		out[i] = label

@@ -8,6 +8,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/money"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
@@ -60,7 +61,7 @@ const CostSum = "costs:sum"
 // threads.
 func CostReport(v CostReportView) Page {
 	a := v.Answer
-	title := mrkdwn.Clip(mrkdwn.Mute(mrkdwn.Printable(CostTitle(a, v.Names))), headerMax)
+	title := plaintext.Clip(plaintext.Mute(plaintext.Printable(CostTitle(a, v.Names))), headerMax)
 	var blocks []slack.Block
 	if line := v.beside(); line != "" { // the nearest first
 		blocks = append(blocks, section("costs:beside", line))
@@ -225,7 +226,7 @@ func (v CostReportView) table() *slack.TableBlock {
 	lines, others, more := a.Top(CostRows(a.By))
 	labels := v.labels(lines)
 	for i, l := range lines {
-		name := cells(mrkdwn.Clip(labels[i], 60))[0]
+		name := cells(plaintext.Clip(labels[i], 60))[0]
 		if a.By == store.ByThread {
 			name = v.linkCell(l, labels[i])
 		}
@@ -273,7 +274,7 @@ func (v CostReportView) labels(lines []report.Line) []string {
 func (v CostReportView) titled(lines []report.Line, labels []string) []string {
 	for i, l := range lines {
 		if title := v.Titles[l.ThreadKey]; title != "" {
-			labels[i] = mrkdwn.Clip(mrkdwn.OneLine(title), 60)
+			labels[i] = plaintext.Clip(plaintext.OneLine(title), 60)
 		}
 	}
 	return labels
@@ -288,7 +289,7 @@ func (v CostReportView) linkCell(l report.Line, label string) slack.TableCell {
 	if v.Link != nil && l.ThreadKey.ThreadTS != "" {
 		address = v.Link(l.ThreadKey)
 	}
-	label = mrkdwn.Clip(mrkdwn.OneLine(mrkdwn.Mute(mrkdwn.Printable(label))), 60)
+	label = plaintext.Clip(plaintext.OneLine(plaintext.Mute(plaintext.Printable(label))), 60)
 	if !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
 		return cells(label)[0]
 	}

@@ -10,6 +10,8 @@ import (
 
 	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
@@ -26,20 +28,20 @@ func notRun(r ask.Request) bool {
 }
 
 // decision says how a request ended, and who ended it.
-func (v *view) decision(r ask.Request) string {
-	verb, ended, kind := "approved", "", tools[r.ToolName]
+func (v *turnView) decision(r ask.Request) string {
+	verb, ended, kind := "approved", "", view.Tools[r.ToolName]
 	switch r.Status {
 	case store.ApprovalAllowed:
 		switch {
-		case kind.allowed != "":
-			verb = kind.allowed
+		case kind.Allowed != "":
+			verb = kind.Allowed
 		case r.ChangedBy != "" && slices.Equal(r.By, []string{r.ChangedBy}):
 			verb = "changed and approved"
 		case r.ChangedBy != "":
 			verb = "changed by " + mentionAny(r.ChangedBy) + ", approved"
 		}
 	case store.ApprovalDenied:
-		verb = cmp.Or(kind.denied, "denied")
+		verb = cmp.Or(kind.Denied, "denied")
 	case store.ApprovalExpired:
 		ended = "expired: nobody decided in time"
 	case store.ApprovalCancelled:
@@ -64,7 +66,7 @@ func (v *view) decision(r ask.Request) string {
 }
 
 // reason quotes what the decider wrote.
-func (v *view) reason(r ask.Request) string {
+func (v *turnView) reason(r ask.Request) string {
 	if r.Reason == "" || !notRun(r) {
 		return ""
 	}
@@ -74,7 +76,7 @@ func (v *view) reason(r ask.Request) string {
 
 // requests are the lines of what was asked on a part's card and has no call among its items:
 // hosts, and calls that are not known any more.
-func (v *view) requests(items []claude.Item) (out []segment) {
+func (v *turnView) requests(items []claude.Item) (out []segment) {
 	for _, r := range v.card.Requests {
 		if r.Host != "" || !slices.ContainsFunc(items, func(it claude.Item) bool { return it.Tool != nil && it.Tool.ID == r.ToolUseID }) {
 			out = append(out, segment{line: v.requestLine(r)})
@@ -84,8 +86,8 @@ func (v *view) requests(items []claude.Item) (out []segment) {
 }
 
 // requestLine is a request by itself.
-func (v *view) requestLine(r ask.Request) string {
-	what := mrkdwn.Escape(mrkdwn.Clip(toolName(r.ToolName), 40))
+func (v *turnView) requestLine(r ask.Request) string {
+	what := mrkdwn.Escape(plaintext.Clip(view.ToolName(r.ToolName), 40))
 	if r.Host != "" {
 		what = "Reach " + mrkdwn.CodeWithin(v.o.redact(r.Host), argMax)
 	}
@@ -96,28 +98,28 @@ func (v *view) requestLine(r ask.Request) string {
 }
 
 // answers are what people have answered, each below its question.
-func (v *view) answers(t *claude.ToolUse, r ask.Request) string {
+func (v *turnView) answers(t *claude.ToolUse, r ask.Request) string {
 	var lines []string
 	for _, q := range gjson.GetBytes(t.Input, "questions.#.question").Array() {
 		if answer, ok := r.Answers[q.String()]; ok {
-			lines = append(lines, "“"+mrkdwn.EscapeWithin(v.o.redact(mrkdwn.OneLine(q.String())), 150)+"” → *"+strings.ReplaceAll(mrkdwn.EscapeWithin(v.o.redact(mrkdwn.OneLine(answer)), 200), "*", "∗")+"*")
+			lines = append(lines, "“"+mrkdwn.EscapeWithin(v.o.redact(plaintext.OneLine(q.String())), 150)+"” → *"+strings.ReplaceAll(mrkdwn.EscapeWithin(v.o.redact(plaintext.OneLine(answer)), 200), "*", "∗")+"*")
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
 // approvedPlan is the text of a plan that people have approved, which the thread keeps.
-func (v *view) approvedPlan(t *claude.ToolUse) string {
-	if t.Name != planTool || v.asked[t.ID].Status != store.ApprovalAllowed {
+func (v *turnView) approvedPlan(t *claude.ToolUse) string {
+	if t.Name != view.PlanTool || v.asked[t.ID].Status != store.ApprovalAllowed {
 		return ""
 	}
-	return strings.TrimSpace(mrkdwn.Clean(v.readable(v.o.redact(mrkdwn.Printable(gjson.GetBytes(t.Input, "plan").String())), true)))
+	return strings.TrimSpace(mrkdwn.Clean(v.readable(v.o.redact(plaintext.Printable(gjson.GetBytes(t.Input, "plan").String())), true)))
 }
 
 // decidedLine is an approval that has ended as one line, without what came out of its call.
 func decidedLine(a store.Approval, o Options) string {
 	r := ask.RequestOf(a)
-	v := &view{o: o, workspace: a.Workspace, asked: map[string]ask.Request{a.ToolUseID: r}}
+	v := &turnView{o: o, workspace: a.Workspace, asked: map[string]ask.Request{a.ToolUseID: r}}
 	if r.Host != "" {
 		return v.requestLine(r)
 	}

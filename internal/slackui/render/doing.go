@@ -5,7 +5,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
-	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/plaintext"
 )
 
 // doingMax is how long a status line is, in units: it stands on one line of a phone.
@@ -51,7 +51,7 @@ func WaitsFor(name string, answer bool) string {
 	if answer {
 		what = "answer"
 	}
-	return plainWords("waits for " + mrkdwn.Clip(mrkdwn.OneLine(name), 30) + "’s " + what)
+	return plainWords("waits for " + plaintext.Clip(plaintext.OneLine(name), 30) + "’s " + what)
 }
 
 // PlainTitle is a title for a place that shows neither markup nor blocks.
@@ -59,9 +59,9 @@ func PlainTitle(s string) string { return plainWords(s) }
 
 // plainWords is text for a place that shows neither markup nor blocks.
 func plainWords(s string) string {
-	s = mrkdwn.OneLine(mrkdwn.Visible(s))
+	s = plaintext.OneLine(plaintext.Visible(s))
 	s = plainAngles.Replace(s) // Slack's tokens stand in them
-	return mrkdwn.Clip(mrkdwn.Mute(s), doingMax)
+	return plaintext.Clip(plaintext.Mute(s), doingMax)
 }
 
 var plainAngles = strings.NewReplacer("<", "‹", ">", "›")

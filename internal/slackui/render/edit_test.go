@@ -7,14 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/slack-go/slack"
-
+	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
 
-func written(text string) map[string]map[string]slack.BlockAction {
-	return map[string]map[string]slack.BlockAction{render.EditInput: {render.EditInput: {Value: text}}}
+func written(text string) view.Inputs {
+	return view.Inputs{view.EditInput: {view.EditInput: {Value: text}}}
 }
 
 // changedTo is an approval whose input somebody has changed.
@@ -84,8 +83,8 @@ func TestParseEdit(t *testing.T) {
 		{"Bash", `{"command":"ls"}`, "ls\u200b", ""},
 		{"MultiEdit", `{"file_path":"a"}`, "x", ""},
 	} {
-		got, err := render.ParseEdit(ask(c.tool, c.input), written(c.text))
-		var wrong *render.AnswerError
+		got, err := view.ParseEdit(ask(c.tool, c.input), written(c.text))
+		var wrong *view.AnswerError
 		if string(got) != c.want || (c.want == "") != errors.As(err, &wrong) {
 			t.Errorf("%s with %q: %s, %v, want %s", c.input, c.text, got, err, c.want)
 		}
@@ -136,14 +135,14 @@ func TestAPullRequestIsChanged(t *testing.T) {
 		{`{"title":"one","body":"text"}`, "one\u202e", "text", "", true, ""},
 	} {
 		values := written(c.text)
-		put := func(key string, v slack.BlockAction) {
-			values[render.EditInput+":"+key] = map[string]slack.BlockAction{render.EditInput + ":" + key: v}
+		put := func(key string, v view.Input) {
+			values[view.EditInput+":"+key] = map[string]view.Input{view.EditInput + ":" + key: v}
 		}
-		put("title", slack.BlockAction{Value: c.title})
-		put("labels", slack.BlockAction{Value: c.labels})
-		put("draft", slack.BlockAction{SelectedOptions: make([]slack.OptionBlockObject, map[bool]int{true: 1}[c.draft])})
-		got, err := render.ParseEdit(pull(c.input), values)
-		var wrong *render.AnswerError
+		put("title", view.Input{Value: c.title})
+		put("labels", view.Input{Value: c.labels})
+		put("draft", view.Input{Chosen: make([]string, map[bool]int{true: 1}[c.draft])})
+		got, err := view.ParseEdit(pull(c.input), values)
+		var wrong *view.AnswerError
 		if string(got) != c.want || (c.want == "") != errors.As(err, &wrong) {
 			t.Errorf("%s: %s, %v, want %s", c.input, got, err, c.want)
 		}
@@ -167,17 +166,17 @@ func TestAChangedCard(t *testing.T) {
 		}
 		return p.Text + texts(p.Blocks)
 	}
-	if render.Ref(a) == render.Ref(before) || render.Code(a) == render.Code(before) {
-		t.Errorf("the button %q or the code %q is that of the input before", render.Ref(a), render.Code(a))
+	if view.Ref(a) == view.Ref(before) || view.Code(a) == view.Code(before) {
+		t.Errorf("the button %q or the code %q is that of the input before", view.Ref(a), view.Code(a))
 	}
-	if id, seen := render.ParseRef(render.Ref(a)); id != a.ID || seen != 1 {
+	if id, seen := view.ParseRef(view.Ref(a)); id != a.ID || seen != 1 {
 		t.Errorf("the button says %q, %d", id, seen)
 	}
-	if prefix, seen := render.ParseCode(render.Code(a)); !strings.HasPrefix(strings.ToUpper(a.ID), prefix) || seen != 1 {
+	if prefix, seen := view.ParseCode(view.Code(a)); !strings.HasPrefix(strings.ToUpper(a.ID), prefix) || seen != 1 {
 		t.Errorf("the code says %q, %d", prefix, seen)
 	}
 	for _, bad := range []string{a.ID + ".x", a.ID + ".-1"} {
-		if _, seen := render.ParseRef(bad); seen >= 0 {
+		if _, seen := view.ParseRef(bad); seen >= 0 {
 			t.Errorf("%q is an input that was shown", bad)
 		}
 	}

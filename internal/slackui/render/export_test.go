@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/aymanbagabas/go-udiff/lcs"
+
+	"deckhand/internal/chat/view"
 )
 
 // What the tests look at directly.
@@ -15,4 +17,4 @@ var (
 )
 
 // ToolNames are the tools of which something is known.
-func ToolNames() []string { return slices.Collect(maps.Keys(tools)) }
+func ToolNames() []string { return slices.Collect(maps.Keys(view.Tools)) }

@@ -8,6 +8,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
@@ -58,7 +59,7 @@ func TestParseFeedback(t *testing.T) {
 	}{
 		"good:12": {12, true, true}, "bad:7": {7, false, true}, "": {}, "good:": {good: true}, "bad:-1": {id: -1}, "12": {}, "bad:good:1": {}, "good:1x": {good: true},
 	} {
-		if id, good, ok := render.ParseFeedback(value); id != want.id || good != want.good || ok != want.ok {
+		if id, good, ok := view.ParseFeedback(value); id != want.id || good != want.good || ok != want.ok {
 			t.Errorf("%q: %d, %t, %t", value, id, good, ok)
 		}
 	}
@@ -67,12 +68,12 @@ func TestParseFeedback(t *testing.T) {
 // What people wrote is a page that Slack takes, however much and whatever it is.
 func TestFeedbackReport(t *testing.T) {
 	t.Parallel()
-	v := render.FeedbackView{
+	v := view.FeedbackReport{
 		Period: "the last 30 days", Projects: []store.FeedbackStats{{Project: "<!here>", Good: 1, Bad: 2}}, More: 3, Hidden: 2,
 		Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "…") },
 	}
 	for range 60 {
-		v.Reasons = append(v.Reasons, render.FeedbackReason{Permalink: "https://t.slack.com/archives/C1/p1", FeedbackReason: store.FeedbackReason{
+		v.Reasons = append(v.Reasons, view.FeedbackReason{Permalink: "https://t.slack.com/archives/C1/p1", FeedbackReason: store.FeedbackReason{
 			Project: "web", ChannelID: "C0ENG", UserID: asker, At: time.Now(), Reason: strings.Repeat("<!channel> \u202ehunter2 & `x` *b*\n", 20),
 		}})
 	}
@@ -84,7 +85,7 @@ func TestFeedbackReport(t *testing.T) {
 	if raw, _ := json.Marshal(p.Blocks); strings.Contains(string(raw), "hunter2") || strings.Contains(string(raw), "\u202e") || !strings.Contains(string(raw), " more: `bot report feedback`") {
 		t.Errorf("%s", raw)
 	}
-	empty := render.FeedbackReport(render.FeedbackView{Period: "the last 30 days"})
+	empty := render.FeedbackReport(view.FeedbackReport{Period: "the last 30 days"})
 	newJudge(t).page(t, empty)
 	if !strings.Contains(empty.Text, "No answer has a rating") {
 		t.Errorf("%s", empty.Text)

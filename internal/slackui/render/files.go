@@ -9,6 +9,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/render/mrkdwn"
 )
@@ -62,12 +63,12 @@ func FullText(t agent.TurnView, o Options) string {
 		}
 		texts = append(texts, text)
 	}
-	return mrkdwn.Printable(o.redact(strings.Join(texts, "\n\n")))
+	return plaintext.Printable(o.redact(strings.Join(texts, "\n\n")))
 }
 
-func (v *view) answerName() string { return "answer-" + strconv.FormatInt(v.t.ID, 10) + ".md" }
+func (v *turnView) answerName() string { return "answer-" + strconv.FormatInt(v.t.ID, 10) + ".md" }
 
-func (v *view) tableName(n int) string {
+func (v *turnView) tableName(n int) string {
 	return "table-" + strconv.FormatInt(v.t.ID, 10) + "-" + strconv.Itoa(n+1) + ".csv"
 }
 
@@ -76,7 +77,7 @@ const tablesMost = 5
 
 // readable is markdown with the beginnings of its big tables, if the whole can be attached.
 // over says that nothing is written below it any more.
-func (v *view) readable(markdown string, over bool) string {
+func (v *turnView) readable(markdown string, over bool) string {
 	if !v.o.Files {
 		return markdown
 	}
@@ -108,7 +109,7 @@ func csvOf(t mrkdwn.BigTable, o Options) string {
 	for _, row := range t.Rows {
 		record := make([]string, len(row))
 		for i, cell := range row {
-			if record[i] = mrkdwn.Printable(o.redact(mrkdwn.PlainCell(cell))); !plainNumber.MatchString(record[i]) {
+			if record[i] = plaintext.Printable(o.redact(mrkdwn.PlainCell(cell))); !plainNumber.MatchString(record[i]) {
 				record[i] = report.Inert(record[i])
 			}
 		}

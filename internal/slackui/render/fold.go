@@ -23,7 +23,7 @@ const goesOn = "✂️ _The rest comes as a file when all of it is written._"
 // folds reports whether a text that is to stand in so much room is folded: it fills more than
 // a page, or it is being written and may. What is shown of it meanwhile is shown when it is
 // whole, too.
-func (v *view) folds(s segment, room int) bool {
+func (v *turnView) folds(s segment, room int) bool {
 	switch {
 	case !v.o.Files || s.text == "" || room < foldLeast:
 		return false
@@ -34,7 +34,7 @@ func (v *view) folds(s segment, room int) bool {
 }
 
 // fold is a text of which not all is shown.
-func (v *view) fold(s segment, room int) []segment {
+func (v *turnView) fold(s segment, room int) []segment {
 	at := mrkdwn.PlaceToCut(s.text, room-foldKept)
 	head := segment{text: s.text[:at.At] + at.Closing, open: s.open}
 	if s.open {

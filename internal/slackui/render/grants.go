@@ -6,27 +6,11 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
-
-// GrantLine is a standing permission as a list shows it to one person.
-type GrantLine struct {
-	Grant store.Grant
-	// Link is the permalink of the thread that it came from; may be empty.
-	Link string
-	// MayRevoke: the person who looks may revoke it.
-	MayRevoke bool
-}
-
-// GrantsView is the answer to "which grants are there".
-type GrantsView struct {
-	Lines []GrantLine
-	// More is how many there are besides.
-	More int
-	// Redact takes secrets out of patterns; nil shows all.
-	Redact func(string) string
-}
 
 const (
 	grantsTitle = "*Runs without asking*"
@@ -36,7 +20,7 @@ const (
 
 // Grants renders a list of grants, each with a button to revoke it for those who
 // may. What does not fit into a message is counted.
-func Grants(v GrantsView) Page {
+func Grants(v view.Grants) Page {
 	if len(v.Lines) == 0 && v.More <= 0 {
 		return Page{Text: noGrants, Blocks: []slack.Block{section("grants:none", noGrants)}}
 	}
@@ -59,7 +43,7 @@ func Grants(v GrantsView) Page {
 }
 
 // grantBlock is a grant with its button.
-func grantBlock(id string, l GrantLine, redact func(string) string) *slack.SectionBlock {
+func grantBlock(id string, l view.GrantLine, redact func(string) string) *slack.SectionBlock {
 	g := l.Grant
 	o := Options{Redact: redact}
 	pattern := o.redact(g.Pattern)
@@ -127,11 +111,11 @@ func grantBlock(id string, l GrantLine, redact func(string) string) *slack.Secti
 	}
 	b := section(id, strings.Join(lines, "\n"))
 	if l.MayRevoke && g.RevokedBy == "" {
-		revoke := button(ActionRevoke, strconv.FormatInt(g.ID, 10), "Revoke", slack.StyleDanger)
-		revoke.AccessibilityLabel = mrkdwn.Clip("Revoke rule "+strconv.FormatInt(g.ID, 10)+": "+mrkdwn.OneLine(mrkdwn.Visible(o.redact(revoked))), buttonMax)
+		revoke := button(view.ActionRevoke, strconv.FormatInt(g.ID, 10), "Revoke", slack.StyleDanger)
+		revoke.AccessibilityLabel = plaintext.Clip("Revoke rule "+strconv.FormatInt(g.ID, 10)+": "+plaintext.OneLine(plaintext.Visible(o.redact(revoked))), buttonMax)
 		revoke.Confirm = slack.NewConfirmationBlockObject(
 			plain("Revoke this rule?", confirmTitle),
-			plain("From now on Deckhand asks again about: "+mrkdwn.Clip(mrkdwn.OneLine(mrkdwn.Visible(o.redact(revoked))), 150)+
+			plain("From now on Deckhand asks again about: "+plaintext.Clip(plaintext.OneLine(plaintext.Visible(o.redact(revoked))), 150)+
 				". What has run already stays as it is.", confirmText),
 			plain("Revoke", confirmButton), plain("Keep", confirmButton)).WithStyle(slack.StyleDanger)
 		b.Accessory = slack.NewAccessory(revoke)

@@ -12,17 +12,18 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 	"deckhand/internal/store"
 )
 
 var allScopes = []store.GrantScope{store.GrantSession, store.GrantThread, store.GrantChannel, store.GrantProject}
 
-func offers() []render.GrantOffer {
-	return []render.GrantOffer{
+func offers() []view.GrantOffer {
+	return []view.GrantOffer{
 		{Sentence: "Allows `go test ./...`, exactly as shown."},
 		{Pattern: "Bash(go test *)", Label: "any go test", Sentence: "Allows go test with any arguments, in the workspace."},
 		{Pattern: "Bash(go test *)"},
@@ -58,7 +59,7 @@ func texts(blocks []slack.Block) string {
 // The form about edits below a folder starts with that rule, in the thread, for an hour.
 func TestEditsBelow(t *testing.T) {
 	t.Parallel()
-	list := []render.GrantOffer{{Pattern: "Edit(src/a.go)"}, {Pattern: "Edit(src/**)"}, {Pattern: "Edit(**)"}}
+	list := []view.GrantOffer{{Pattern: "Edit(src/a.go)"}, {Pattern: "Edit(src/**)"}, {Pattern: "Edit(**)"}}
 	v := render.GrantModal(ask("Write", `{"file_path":"/srv/work/app/src/a.go"}`), list, allScopes, true, render.Options{})
 	var started []string
 	for _, b := range v.Blocks.BlockSet {
@@ -112,7 +113,7 @@ func TestGrantModalShowsEachRuleWhole(t *testing.T) {
 			t.Errorf("rule %d is not there", i+1)
 		}
 		for _, want := range []string{o.Pattern, strings.TrimSpace(o.Sentence)} {
-			want = strings.ReplaceAll(mrkdwn.Visible(want), "@here", "@\u200bhere")
+			want = strings.ReplaceAll(plaintext.Visible(want), "@here", "@\u200bhere")
 			plain := strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(got)
 			if len(want) < 8000 && !strings.Contains(plain, want) && !strings.Contains(got, want) {
 				t.Errorf("rule %d is not shown whole: %q", i+1, want)
@@ -143,7 +144,7 @@ func untouched(v slack.ModalViewRequest) state {
 			initial = e.InitialOption
 		}
 		if initial != nil {
-			out[input.BlockID] = map[string]slack.BlockAction{input.BlockID: {SelectedOption: *initial}}
+			out[input.BlockID] = map[string]view.Input{input.BlockID: {Chosen: []string{initial.Value}}}
 		}
 	}
 	return out
@@ -152,19 +153,19 @@ func untouched(v slack.ModalViewRequest) state {
 func TestParseGrant(t *testing.T) {
 	t.Parallel()
 	v := render.GrantModal(ask("Bash", `{"command":"ls"}`), offers(), allScopes, false, render.Options{})
-	got, err := render.ParseGrant(untouched(v))
+	got, err := view.ParseGrant(untouched(v))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := render.GrantChoice{Scope: store.GrantSession, For: 7 * 24 * time.Hour}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(render.GrantChoice{})); diff != "" {
+	want := view.GrantChoice{Scope: store.GrantSession, For: 7 * 24 * time.Hour}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(view.GrantChoice{})); diff != "" {
 		t.Error(diff)
 	}
 	if offer, err := got.Of(offers()); err != nil || offer != offers()[0] {
 		t.Errorf("%+v, %v", offer, err)
 	}
-	var wrong *render.AnswerError
-	for _, other := range [][]render.GrantOffer{nil, offers()[1:], {{Sentence: "Allows everything."}}} {
+	var wrong *view.AnswerError
+	for _, other := range [][]view.GrantOffer{nil, offers()[1:], {{Sentence: "Allows everything."}}} {
 		if _, err := got.Of(other); !errors.As(err, &wrong) {
 			t.Errorf("an offer that was not shown is taken: %v", err)
 		}
@@ -185,20 +186,20 @@ func TestParseGrant(t *testing.T) {
 		}
 		for _, option := range options {
 			s := untouched(v)
-			s[input.BlockID][input.BlockID] = slack.BlockAction{SelectedOption: *option}
-			if _, err := render.ParseGrant(s); err != nil {
+			s[input.BlockID][input.BlockID] = view.Input{Chosen: []string{option.Value}}
+			if _, err := view.ParseGrant(s); err != nil {
 				t.Errorf("%s = %s: %v", input.BlockID, option.Value, err)
 			}
 		}
 		for _, value := range []string{"", "x", "99:00", "-1:00", "1", "forever", "session "} {
 			s := untouched(v)
-			s[input.BlockID][input.BlockID] = slack.BlockAction{SelectedOption: slack.OptionBlockObject{Value: value}}
-			if c, err := render.ParseGrant(s); !errors.As(err, &wrong) {
+			s[input.BlockID][input.BlockID] = view.Input{Chosen: []string{value}}
+			if c, err := view.ParseGrant(s); !errors.As(err, &wrong) {
 				t.Errorf("%s = %q is taken as %+v", input.BlockID, value, c)
 			}
 		}
 	}
-	if _, err := render.ParseGrant(nil); !errors.As(err, &wrong) {
+	if _, err := view.ParseGrant(nil); !errors.As(err, &wrong) {
 		t.Error(err)
 	}
 }
@@ -230,15 +231,15 @@ func TestConfirmModal(t *testing.T) {
 	}
 
 	ticked := func(value string) state {
-		return state{render.ConfirmBox: {render.ConfirmBox: {SelectedOptions: []slack.OptionBlockObject{{Value: value}}}}}
+		return state{view.ConfirmBox: {view.ConfirmBox: {Chosen: []string{value}}}}
 	}
-	if !render.ParseConfirm(ticked("yes")) || render.ParseConfirm(ticked("no")) || render.ParseConfirm(nil) {
+	if !view.ParseConfirm(ticked("yes")) || view.ParseConfirm(ticked("no")) || view.ParseConfirm(nil) {
 		t.Error("the box is not read as it was ticked")
 	}
 }
 
-func grantLines(n int) []render.GrantLine {
-	var out []render.GrantLine
+func grantLines(n int) []view.GrantLine {
+	var out []view.GrantLine
 	for i := range n {
 		g := store.Grant{
 			ID: int64(i + 1), TeamID: "T1", Project: "app", Scope: allScopes[i%4], ChannelID: "C0DEV", ToolName: "Bash", Pattern: fmt.Sprintf("Bash(go test ./pkg%d *)", i),
@@ -247,14 +248,14 @@ func grantLines(n int) []render.GrantLine {
 		if i%5 == 0 {
 			g.Pattern = ""
 		}
-		out = append(out, render.GrantLine{Grant: g, Link: "https://example.slack.com/archives/C1/p1?a=1&b=2", MayRevoke: i%2 == 0})
+		out = append(out, view.GrantLine{Grant: g, Link: "https://example.slack.com/archives/C1/p1?a=1&b=2", MayRevoke: i%2 == 0})
 	}
 	return out
 }
 
-func hostileGrant() render.GrantLine {
+func hostileGrant() view.GrantLine {
 	evil := strings.Repeat(hostile, 100)
-	return render.GrantLine{MayRevoke: true, Link: "javascript:" + evil, Grant: store.Grant{
+	return view.GrantLine{MayRevoke: true, Link: "javascript:" + evil, Grant: store.Grant{
 		ID: 1, Project: evil, Scope: store.GrantScope(evil), ChannelID: evil, ToolName: evil, Pattern: "Bash(" + evil + ")", CreatedBy: evil, RevokedBy: "",
 	}}
 }
@@ -264,9 +265,9 @@ func TestGrants(t *testing.T) {
 	j := newJudge(t)
 	revoked := grantLines(1)
 	revoked[0].Grant.RevokedBy = approver
-	for name, v := range map[string]render.GrantsView{
+	for name, v := range map[string]view.Grants{
 		"grants": {Lines: grantLines(6)}, "grants none": {}, "grants many": {Lines: grantLines(500), More: 20}, "grants revoked": {Lines: revoked},
-		"grants hostile": {Lines: []render.GrantLine{hostileGrant(), hostileGrant()}},
+		"grants hostile": {Lines: []view.GrantLine{hostileGrant(), hostileGrant()}},
 	} {
 		p := render.Grants(v)
 		golden(t, "view/"+strings.ReplaceAll(name, " ", "_"), p)
@@ -305,7 +306,7 @@ func TestReminder(t *testing.T) {
 	a.Risks = []string{"deletes"}
 	a.Terms = store.Terms{Quorum: 2, RequesterMay: true}
 	const link = "https://example.slack.com/archives/C1/p1"
-	for name, v := range map[string]render.ReminderView{
+	for name, v := range map[string]view.Reminder{
 		"reminder":           {Approval: a, Link: link, To: []string{approver, "S0GROUP"}},
 		"reminder escalated": {Approval: a, Link: link, To: []string{"S0GROUP"}, Escalation: true},
 		"reminder nobody":    {Approval: question(oneQuestion)},
@@ -374,16 +375,16 @@ func TestGrantsAndRemindersRedact(t *testing.T) {
 	a := ask("Bash", `{"command":"curl -u x:`+secret+`","description":"`+secret+`","long":"`+strings.Repeat("x", 90)+" "+secret+strings.Repeat("x", 90)+`"}`)
 	a.Risks, a.Project, a.Workspace = []string{secret}, secret, "/"+secret
 	a.Terms = store.Terms{Rule: secret, Because: secret, Grantable: true}
-	line := render.GrantLine{MayRevoke: true, Grant: store.Grant{Pattern: "Bash(" + secret + ")", ToolName: secret, Project: secret}}
-	offer := render.GrantOffer{Pattern: secret, Label: secret, Sentence: secret}
+	line := view.GrantLine{MayRevoke: true, Grant: store.Grant{Pattern: "Bash(" + secret + ")", ToolName: secret, Project: secret}}
+	offer := view.GrantOffer{Pattern: secret, Label: secret, Sentence: secret}
 	for name, v := range map[string]any{
 		"card":     render.Card([]store.Approval{a}, o),
 		"rows":     render.Card([]store.Approval{a, decided(a, store.ApprovalDenied, approver, "modal", secret), a}, o),
-		"grant":    render.GrantModal(a, []render.GrantOffer{offer, {Label: secret}}, allScopes, false, o),
+		"grant":    render.GrantModal(a, []view.GrantOffer{offer, {Label: secret}}, allScopes, false, o),
 		"confirm":  render.ConfirmModal(a, o),
-		"grants":   render.Grants(render.GrantsView{Lines: []render.GrantLine{line}, Redact: redact}),
-		"reminder": render.Reminder(render.ReminderView{Approval: a, Redact: redact}),
-		"home":     render.Home(render.HomeView{Waiting: []render.HomeApproval{{Approval: a}}, Grants: []render.GrantLine{line}, Redact: redact}),
+		"grants":   render.Grants(view.Grants{Lines: []view.GrantLine{line}, Redact: redact}),
+		"reminder": render.Reminder(view.Reminder{Approval: a, Redact: redact}),
+		"home":     render.Home(view.Home{Waiting: []view.HomeApproval{{Approval: a}}, Grants: []view.GrantLine{line}, Redact: redact}),
 	} {
 		if raw := string(asJSON(t, v)); strings.Contains(raw, "hunter2") {
 			t.Errorf("%s: a secret got out: %s", name, raw)

@@ -6,58 +6,13 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"deckhand/internal/report"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 )
 
-// HomeView is what the app's Home tab shows to one person.
-type HomeView struct {
-	// BotUser is our own user id.
-	BotUser string
-	// Refused, when it is not empty, is the sentence that says why this person
-	// sees nothing else.
-	Refused string
-	// Choice is what the person chose to see; it is the tab's private metadata.
-	Choice HomeChoice
-	// Mine is what the person spent: today, this month, last month. Team is what was
-	// spent on all that they may use, over the same periods, with notes on what that is;
-	// it is empty for people who may see their own only.
-	Mine, Team []Spend
-	TeamNotes  []string
-	// Projects is this month by project, for admins; else nil.
-	Projects *report.Answer
-	// Newcomer says how to begin; nil for people who have threads.
-	Newcomer *HomeNewcomer
-	// Threads are a page of the threads that the person chose, the most recent first, and
-	// More whether others follow. Named are the projects that there are to choose from.
-	Threads []HomeThread
-	More    bool
-	Named   []string
-	// Waiting are approvals that this person could decide, the oldest first.
-	Waiting []HomeApproval
-	// Grants are the standing permissions that this person may see, the latest
-	// first, and GrantsMore how many there are besides.
-	Grants     []GrantLine
-	GrantsMore int
-	// Accounts are the forges at which the person can connect an account, or has.
-	Accounts []Account
-	// Sandboxes are the projects that the person may use, and what shuts their agents in.
-	Sandboxes []HomeSandbox
-	// Admin is for the team's admins; else nil.
-	Admin *HomeAdmin
-	// Redact takes secrets out of what is asked for and of patterns; nil shows all.
-	Redact func(string) string
-}
-
-// HomeNewcomer is where somebody without threads can begin one: channels, by id, and the
-// direct messages with the bot.
-type HomeNewcomer struct {
-	Channels []string
-	Direct   bool
-}
-
 // text says in three steps how to begin.
-func (n HomeNewcomer) text(botUser string) string {
+func newcomerText(n view.HomeNewcomer, botUser string) string {
 	me := "@Deckhand"
 	if mrkdwn.IsID(botUser) {
 		me = mrkdwn.Mention(botUser)
@@ -83,32 +38,29 @@ func (n HomeNewcomer) text(botUser string) string {
 	}, "\n")
 }
 
-// HomeSandbox is what a project's sessions are shut in: "bwrap, no network".
-type HomeSandbox struct{ Project, InForce string }
-
 // homeMax is how many projects and grants are listed.
 const homeMax = 15
 
 // Home renders the Home tab.
-func Home(h HomeView) slack.HomeTabViewRequest {
+func Home(h view.Home) slack.HomeTabViewRequest {
 	v := slack.HomeTabViewRequest{Type: slack.VTHomeTab, CallbackID: "home"}
 	add := func(b slack.Block) { v.Blocks.BlockSet = append(v.Blocks.BlockSet, b) }
 	header := func(text string) { add(slack.NewHeaderBlock(plain(text, headerMax))) }
 
 	if h.Refused != "" {
 		header("Deckhand")
-		add(section("", mrkdwn.Escape(mrkdwn.Clip(h.Refused, 2000))))
+		add(section("", mrkdwn.Escape(plaintext.Clip(h.Refused, 2000))))
 		return v
 	}
 	v.PrivateMetadata = h.Choice.String()
 	if h.Newcomer != nil {
 		header("How to begin")
-		add(section("", h.Newcomer.text(h.BotUser)))
+		add(section("", newcomerText(*h.Newcomer, h.BotUser)))
 	}
 	header("Waiting for you")
-	h.addWaiting(add)
+	addWaiting(h, add)
 	header("Threads")
-	h.addThreads(add)
+	addThreads(h, add)
 	header("What you spent")
 	addSpends(add, h.Mine)
 	if len(h.Team) > 0 {
@@ -144,16 +96,16 @@ func Home(h HomeView) slack.HomeTabViewRequest {
 	}
 	if h.Admin != nil {
 		header("For admins")
-		h.Admin.add(add)
+		addAdmin(h.Admin, add)
 	}
 	return v
 }
 
 // sandboxesText has a line for each project.
-func sandboxesText(all []HomeSandbox) string {
+func sandboxesText(all []view.HomeSandbox) string {
 	lines := []string{}
 	for _, s := range all[:min(len(all), homeMax)] {
-		lines = append(lines, "*"+mrkdwn.Escape(mrkdwn.Clip(s.Project, 100))+"* "+mrkdwn.Escape(mrkdwn.Clip(s.InForce, 100)))
+		lines = append(lines, "*"+mrkdwn.Escape(plaintext.Clip(s.Project, 100))+"* "+mrkdwn.Escape(plaintext.Clip(s.InForce, 100)))
 	}
 	if more := len(all) - homeMax; more > 0 {
 		lines = append(lines, "… and "+count(more)+" more")
@@ -162,7 +114,7 @@ func sandboxesText(all []HomeSandbox) string {
 }
 
 // addSpends shows periods, and the models of the longest one that is running.
-func addSpends(add func(slack.Block), spends []Spend) {
+func addSpends(add func(slack.Block), spends []view.Spend) {
 	if len(spends) == 0 {
 		return
 	}
@@ -175,5 +127,5 @@ func linkTo(permalink, label string) string {
 	if label == "" {
 		label = "a thread"
 	}
-	return mrkdwn.Link(permalink, mrkdwn.Clip(label, 100))
+	return mrkdwn.Link(permalink, plaintext.Clip(label, 100))
 }

@@ -4,43 +4,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/chat/view"
 	"deckhand/internal/money"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
 )
-
-// HomeAdmin is the part of the tab that admins see.
-type HomeAdmin struct {
-	// Health says in sentences how the bot is, the first in a word or two.
-	Health []string
-	// Unwritten say where channels that were set up in Slack differ from deckhand.yaml, mrkdwn.
-	Unwritten []string
-	// Budgets are those of the team, its projects and channels, in their present period.
-	Budgets []HomeBudget
-	// Pending is how many requests wait in the whole team, and Oldest since when.
-	Pending int
-	Oldest  time.Time
-	// Deciders are who decided how much in the last days, the busiest first.
-	Deciders []store.ApprovalStats
-	Days     int
-}
-
-// HomeBudget is a budget and what was spent of it.
-type HomeBudget struct {
-	Of     string // for people, mrkdwn: "The team", "<#C1>"
-	Period string // "day", "week", "month"
-	Spent  int64  // micro-USD
-	Limit  int64
-}
 
 // homeAdminMost is how many budgets, and how many deciders, are listed.
 const homeAdminMost = 8
 
-func (a *HomeAdmin) add(add func(slack.Block)) {
+func addAdmin(a *view.HomeAdmin, add func(slack.Block)) {
 	if len(a.Health) > 0 {
 		add(section("", joinNonEmpty("\n", "*Health*: "+mrkdwn.EscapeWithin(a.Health[0], 200), bullets(escapeAll(a.Health[1:])))))
 	}

@@ -5,19 +5,12 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
-
-// Spend is what was spent within a scope and a period, as the ledger has it.
-type Spend struct {
-	// Period says from when on, for people: "today", "this month".
-	Period string
-	Total  report.Line
-	// Models are the ledger's sums, dearest first.
-	Models []store.CostLine
-}
 
 // modelsMax is how many models of a scope are named.
 const modelsMax = 12
@@ -38,21 +31,21 @@ func shownModels(list []store.CostLine) []store.CostLine {
 }
 
 // spendSection sets periods side by side.
-func spendSection(spends []Spend) *slack.SectionBlock {
+func spendSection(spends []view.Spend) *slack.SectionBlock {
 	var fields []*slack.TextBlockObject
 	for _, s := range spends {
-		fields = append(fields, markup("*"+mrkdwn.Escape(mrkdwn.Clip(capital(s.Period), 100))+"*\n"+s.Total.Amount()))
+		fields = append(fields, markup("*"+mrkdwn.Escape(plaintext.Clip(capital(s.Period), 100))+"*\n"+s.Total.Amount()))
 	}
 	return slack.NewSectionBlock(nil, fields, nil)
 }
 
 // modelsContext says on which models the money of a period went.
-func modelsContext(s Spend) *slack.ContextBlock {
-	period := mrkdwn.Escape(mrkdwn.Clip(capital(s.Period), 100))
+func modelsContext(s view.Spend) *slack.ContextBlock {
+	period := mrkdwn.Escape(plaintext.Clip(capital(s.Period), 100))
 	var parts []string
 	for _, m := range shownModels(s.Models) {
 		all := m.Input + m.Output + m.CacheRead + m.CacheWrite5m + m.CacheWrite1h
-		parts = append(parts, mrkdwn.Escape(mrkdwn.Clip(ModelName(m.Key), 60))+" "+report.Line{CostLine: m}.Amount()+" ("+report.Tokens(all)+" tokens)")
+		parts = append(parts, mrkdwn.Escape(plaintext.Clip(ModelName(m.Key), 60))+" "+report.Line{CostLine: m}.Amount()+" ("+report.Tokens(all)+" tokens)")
 	}
 	if len(parts) == 0 {
 		return contextBlock("", period+": nothing")

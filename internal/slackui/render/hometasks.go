@@ -1,134 +1,36 @@
 package render
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/chat/view"
 	"deckhand/internal/money"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
-// HomeThread is a thread on the tab.
-type HomeThread struct {
-	Title     string // plain, without secrets; empty: the project's name stands for it
-	Project   string
-	Channel   string // id
-	Permalink string // may be empty
-	State     store.ThreadState
-	// Yours is true if it waits for this person's decision, else Whom are those whom it
-	// waits for: users and user groups.
-	Yours     bool
-	Whom      []string
-	StartedBy string    // user id; empty for the person's own
-	Since     time.Time // when it was opened
-	Active    time.Time // when somebody wrote last
-	// MicroUSD is what it has cost; negative where the person may not see that.
-	MicroUSD int64
-}
-
-// HomePage is how many threads are on a page of the tab.
-const HomePage = 10
-
-// homePages bounds the pages.
-const homePages = 100
-
-// HomeChoice is which threads a person chose to see. The zero value is all of their own.
-type HomeChoice struct {
-	All     bool   `json:"all,omitempty"`     // everybody's, as far as the person may see them
-	State   string `json:"state,omitempty"`   // a key of homeStates; empty for all
-	Project string `json:"project,omitempty"` // empty for all
-	Page    int    `json:"page,omitempty"`    // from 0
-}
-
-func (c HomeChoice) String() string { return encodedJSON(c) }
-
-// ParseHomeChoice reads a tab's private metadata. What it does not understand is the zero
-// value.
-func ParseHomeChoice(metadata string) HomeChoice {
-	var c HomeChoice
-	if json.Unmarshal([]byte(metadata), &c) != nil || c.Page < 0 || c.Page >= homePages || len(c.Project) > optionValueMax ||
-		c.State != "" && c.States() == nil {
-		return HomeChoice{}
-	}
-	return c
-}
-
-// States are those of the threads that are chosen; nil for all.
-func (c HomeChoice) States() []store.ThreadState {
-	for _, s := range homeStates {
-		if s.key == c.State {
-			return s.states
-		}
-	}
-	return nil
-}
-
-// homeStates are what threads can be narrowed to.
-var homeStates = []struct {
-	key, label string
-	states     []store.ThreadState
-}{
-	{"waits", "Waiting for people", []store.ThreadState{store.ThreadWaits, store.ThreadBudget, store.ThreadSpent}},
-	{"works", "Working", []store.ThreadState{store.ThreadWorks, store.ThreadQueued}},
-	{"over", "Answered or ended", []store.ThreadState{store.ThreadDone, store.ThreadStopped, store.ThreadFailed, store.ThreadNew}},
-}
-
 // The tab's menus and buttons.
-const (
-	ActionHomeWhose    = "home_whose"
-	ActionHomeState    = "home_state"
-	ActionHomeProject  = "home_project"
-	ActionHomeEarlier  = "home_earlier"
-	ActionHomeLater    = "home_later"
-	homeAny            = "any" // the value of an option that narrows nothing
-	homeWhoseAll       = "all"
-	homeProjectsListed = 95
-)
+const ()
 
-// Choose is the choice after a menu or a button of the tab was used; value is the chosen
-// option's. false for what is none of them.
-func (c HomeChoice) Choose(action, value string) (HomeChoice, bool) {
-	if value == homeAny {
-		value = ""
-	}
-	next := c
-	next.Page = 0
-	switch action {
-	case ActionHomeWhose:
-		next.All = value == homeWhoseAll
-	case ActionHomeState:
-		next.State = value
-	case ActionHomeProject:
-		next.Project = value
-	case ActionHomeEarlier:
-		next.Page = min(c.Page+1, homePages-1)
-	case ActionHomeLater:
-		next.Page = max(c.Page-1, 0)
-	default:
-		return c, false
-	}
-	return ParseHomeChoice(next.String()), true
-}
-
-func (h HomeView) addThreads(add func(slack.Block)) {
-	add(slack.NewActionBlock("home:choice", h.menus()...))
+func addThreads(h view.Home, add func(slack.Block)) {
+	add(slack.NewActionBlock("home:choice", homeMenus(h)...))
 	if len(h.Threads) == 0 {
-		add(section("", h.noThreads()))
+		add(section("", noThreads(h)))
 	}
-	for _, t := range h.Threads[:min(len(h.Threads), HomePage)] {
-		add(section("", t.text()))
+	for _, t := range h.Threads[:min(len(h.Threads), view.HomePage)] {
+		add(section("", homeThread(t).text()))
 	}
 	var turn []slack.BlockElement
 	if h.Choice.Page > 0 {
-		turn = append(turn, button(ActionHomeLater, "later", "Later threads", ""))
+		turn = append(turn, button(view.ActionHomeLater, "later", "Later threads", ""))
 	}
-	if h.More && h.Choice.Page < homePages-1 {
-		turn = append(turn, button(ActionHomeEarlier, "earlier", "Earlier threads", ""))
+	if h.More && h.Choice.Page < view.HomePages-1 {
+		turn = append(turn, button(view.ActionHomeEarlier, "earlier", "Earlier threads", ""))
 	}
 	if len(turn) > 0 {
 		add(contextBlock("", "Page "+count(h.Choice.Page+1)))
@@ -136,7 +38,7 @@ func (h HomeView) addThreads(add func(slack.Block)) {
 	}
 }
 
-func (h HomeView) noThreads() string {
+func noThreads(h view.Home) string {
 	switch {
 	case h.Choice.Page > 0:
 		return "There are no earlier threads."
@@ -147,7 +49,7 @@ func (h HomeView) noThreads() string {
 }
 
 // menus narrow the list. What is chosen stands in them.
-func (h HomeView) menus() []slack.BlockElement {
+func homeMenus(h view.Home) []slack.BlockElement {
 	menu := func(action, label, chosen string, options ...*slack.OptionBlockObject) slack.BlockElement {
 		m := slack.NewOptionsSelectBlockElement(slack.OptTypeStatic, plain(label, 150), action, options...)
 		m.InitialOption = options[0]
@@ -161,35 +63,38 @@ func (h HomeView) menus() []slack.BlockElement {
 	option := func(value, label string) *slack.OptionBlockObject {
 		return slack.NewOptionBlockObject(value, plain(label, optionMax), nil)
 	}
-	whose := homeAny
+	whose := view.HomeAny
 	if h.Choice.All {
-		whose = homeWhoseAll
+		whose = view.HomeWhoseAll
 	}
-	states := []*slack.OptionBlockObject{option(homeAny, "In any state")}
-	for _, s := range homeStates {
-		states = append(states, option(s.key, s.label))
+	states := []*slack.OptionBlockObject{option(view.HomeAny, "In any state")}
+	for _, s := range view.HomeStates {
+		states = append(states, option(s.Key, s.Label))
 	}
 	out := []slack.BlockElement{
-		menu(ActionHomeWhose, "Whose threads", whose, option(homeAny, "Mine"), option(homeWhoseAll, "All that I may see")),
-		menu(ActionHomeState, "State", h.Choice.State, states...),
+		menu(view.ActionHomeWhose, "Whose threads", whose, option(view.HomeAny, "Mine"), option(view.HomeWhoseAll, "All that I may see")),
+		menu(view.ActionHomeState, "State", h.Choice.State, states...),
 	}
-	named := slices.DeleteFunc(slices.Clone(h.Named), func(p string) bool { return p == homeAny || len(p) > optionValueMax })
-	if named = named[:min(len(named), homeProjectsListed)]; h.Choice.Project != "" && !slices.Contains(named, h.Choice.Project) {
+	named := slices.DeleteFunc(slices.Clone(h.Named), func(p string) bool { return p == view.HomeAny || len(p) > view.OptionValueMax })
+	if named = named[:min(len(named), view.HomeProjectsListed)]; h.Choice.Project != "" && !slices.Contains(named, h.Choice.Project) {
 		named = append(named, h.Choice.Project)
 	}
 	if len(named) < 2 && h.Choice.Project == "" {
 		return out
 	}
-	projects := []*slack.OptionBlockObject{option(homeAny, "In any project")}
+	projects := []*slack.OptionBlockObject{option(view.HomeAny, "In any project")}
 	for _, p := range named {
-		projects = append(projects, option(p, mrkdwn.Visible(p)))
+		projects = append(projects, option(p, plaintext.Visible(p)))
 	}
-	return append(out, menu(ActionHomeProject, "Project", h.Choice.Project, projects...))
+	return append(out, menu(view.ActionHomeProject, "Project", h.Choice.Project, projects...))
 }
+
+// homeThread is a thread as the tab says it.
+type homeThread view.HomeThread
 
 // text is the thread in two lines: what it is about, and whose turn it is, where, since
 // when and at what cost.
-func (t HomeThread) text() string {
+func (t homeThread) text() string {
 	title := t.Title
 	if title == "" {
 		title = "A task in " + t.Project
@@ -217,7 +122,7 @@ func (t HomeThread) text() string {
 }
 
 // next says of the person's own thread that nothing goes on there without them.
-func (t HomeThread) next() string {
+func (t homeThread) next() string {
 	if t.StartedBy != "" {
 		return ""
 	}
@@ -225,7 +130,7 @@ func (t HomeThread) next() string {
 }
 
 // turn says whose turn it is.
-func (t HomeThread) turn() string {
+func (t homeThread) turn() string {
 	switch t.State {
 	case store.ThreadWaits:
 		switch who := mentions(t.Whom, ", "); {

@@ -5,16 +5,10 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
-
-// HomeApproval is a pending approval.
-type HomeApproval struct {
-	Approval  store.Approval
-	Title     string // of its thread; empty where the person may not read it
-	Permalink string // of the card
-}
 
 const (
 	// homeWaiting is how many requests are shown with their buttons, homeInput how much of
@@ -23,11 +17,7 @@ const (
 	homeInput   = 600
 )
 
-// HomeBlock is the id of the block that holds the buttons of an approval on the tab. A
-// click from there comes from no other.
-func HomeBlock(approvalID string) string { return "home:" + approvalID }
-
-func (h HomeView) addWaiting(add func(slack.Block)) {
+func addWaiting(h view.Home, add func(slack.Block)) {
 	if len(h.Waiting) == 0 {
 		add(section("", "Nothing waits for your decision."))
 		return
@@ -37,7 +27,7 @@ func (h HomeView) addWaiting(add func(slack.Block)) {
 		if len(h.Waiting) > 1 {
 			number = strconv.Itoa(i + 1)
 		}
-		for _, b := range w.blocks(number, h.Redact) {
+		for _, b := range waitingBlocks(w, number, h.Redact) {
 			add(b)
 		}
 	}
@@ -46,9 +36,9 @@ func (h HomeView) addWaiting(add func(slack.Block)) {
 	}
 }
 
-// blocks are one request: what is asked, as much of its input as its card would show in
+// waitingBlocks are one request: what is asked, as much of its input as its card would show in
 // little room, who asked where, and what can be done about it here.
-func (w HomeApproval) blocks(number string, redact func(string) string) []slack.Block {
+func waitingBlocks(w view.HomeApproval, number string, redact func(string) string) []slack.Block {
 	a := w.Approval
 	c := card{a: a, o: Options{Redact: redact}}
 	where := "its thread"
@@ -87,7 +77,7 @@ func (w HomeApproval) blocks(number string, redact func(string) string) []slack.
 	}
 	c.context(joinNonEmpty(" · ", joinNonEmpty(" ", c.person(a.RequestedBy), open), since, c.deadline(), c.votes()))
 	if buttons := c.homeButtons(a, number); len(buttons) > 0 {
-		c.add(slack.NewActionBlock(HomeBlock(a.ID), buttons...))
+		c.add(slack.NewActionBlock(view.HomeBlock(a.ID), buttons...))
 	}
 	return c.blocks
 }
@@ -99,11 +89,11 @@ func (c *card) homeButtons(a store.Approval, number string) []slack.BlockElement
 	switch a.Kind {
 	case store.ApprovalQuestion:
 		return []slack.BlockElement{
-			button(ActionAnswerOther, a.ID, label("Answer…"), slack.StylePrimary),
-			button(ActionDeny, a.ID, label("Skip"), ""),
+			button(view.ActionAnswerOther, a.ID, label("Answer…"), slack.StylePrimary),
+			button(view.ActionDeny, a.ID, label("Skip"), ""),
 		}
 	case store.ApprovalPlan:
-		return []slack.BlockElement{button(ActionViewInput, a.ID, label("View all"), "")}
+		return []slack.BlockElement{button(view.ActionViewInput, a.ID, label("View all"), "")}
 	case store.ApprovalTool:
 	}
 	return c.toolButtons(number)

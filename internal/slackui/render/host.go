@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
@@ -19,13 +21,13 @@ func isHost(a store.Approval) bool {
 
 // host takes the input of such a request apart: a host and a port, which is what is
 // dialled.
-func (r *request) host(s *fieldSet) bool {
-	host, ok := s.text("host")
+func (r *request) host(s *view.FieldSet) bool {
+	host, ok := s.Text("host")
 	var port uint16
-	if raw := s.raw("port"); !ok || raw == nil || json.Unmarshal(raw, &port) != nil {
+	if raw := s.Raw("port"); !ok || raw == nil || json.Unmarshal(raw, &port) != nil {
 		return false
 	}
-	s.used = append(s.used, "port")
+	s.Used = append(s.Used, "port")
 	r.verb, r.object = "reach", net.JoinHostPort(host, strconv.Itoa(int(port)))
 	r.pre = r.object
 	r.facts = append(r.facts, "Approve holds for every program in the sandbox until this turn ends", "addresses that are not public stay shut whatever is decided")
@@ -46,8 +48,8 @@ func (c *card) asker(most int) string {
 	}
 	head, command, found := strings.Cut(reason, ": ")
 	if !found {
-		return "Asked " + mrkdwn.EscapeWithin(mrkdwn.OneLine(reason), most)
+		return "Asked " + mrkdwn.EscapeWithin(plaintext.OneLine(reason), most)
 	}
 	// On one line, two commands must not read as one.
-	return "Asked " + mrkdwn.EscapeWithin(mrkdwn.OneLine(head), most) + ": " + mrkdwn.CodeWithin(strings.ReplaceAll(command, "\n", " ⏎ "), most)
+	return "Asked " + mrkdwn.EscapeWithin(plaintext.OneLine(head), most) + ": " + mrkdwn.CodeWithin(strings.ReplaceAll(command, "\n", " ⏎ "), most)
 }

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
-	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/store"
 )
 
@@ -20,101 +20,25 @@ const preMax = 2800
 // exactly and the last of a repeated key counts, as in the CLI: what is shown is
 // what runs.
 type request struct {
-	verb     string   // "run", "edit"
-	object   string   // what the headline names: the tool or a path
-	command  bool     // it runs pre in a shell
-	pre      string   // what matters most, to be shown as it is
-	why      string   // the model's own description
-	facts    []string // short things to know, in our words
-	rest     []field  // that are not shown apart
+	verb     string       // "run", "edit"
+	object   string       // what the headline names: the tool or a path
+	command  bool         // it runs pre in a shell
+	pre      string       // what matters most, to be shown as it is
+	why      string       // the model's own description
+	facts    []string     // short things to know, in our words
+	rest     []view.Field // that are not shown apart
 	cautions []string
 }
 
-// field is one key of an input.
-type field struct {
-	key string
-	raw json.RawMessage
-}
-
-// fields returns the top level of an input in order, the last of repeated keys
-// winning, or false when it is not an object.
-func fields(input json.RawMessage) ([]field, bool) {
-	d := json.NewDecoder(bytes.NewReader(input))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, false
-	}
-	var out []field
-	for d.More() {
-		t, err := d.Token()
-		key, ok := t.(string)
-		if err != nil || !ok {
-			return nil, false
-		}
-		var raw json.RawMessage
-		if err := d.Decode(&raw); err != nil {
-			return nil, false
-		}
-		out = slices.DeleteFunc(out, func(f field) bool { return f.key == key })
-		out = append(out, field{key, raw})
-	}
-	return out, true
-}
-
-// fieldSet looks fields up and remembers which have been shown.
-type fieldSet struct {
-	all  []field
-	used []string
-}
-
-func (s *fieldSet) raw(key string) json.RawMessage {
-	for _, f := range s.all {
-		if f.key == key {
-			return f.raw
-		}
-	}
-	return nil
-}
-
-// text returns a string field and marks it as shown; false when there is none.
-func (s *fieldSet) text(key string) (string, bool) {
-	var v *string
-	if raw := s.raw(key); raw == nil || json.Unmarshal(raw, &v) != nil || v == nil {
-		return "", false
-	}
-	s.used = append(s.used, key)
-	return *v, true
-}
-
-// flag returns a boolean field and marks it as shown when it is one.
-func (s *fieldSet) flag(key string) bool {
-	var v *bool
-	if raw := s.raw(key); raw == nil || json.Unmarshal(raw, &v) != nil || v == nil {
-		return false
-	}
-	s.used = append(s.used, key)
-	return *v
-}
-
-// rest lists the fields that were not shown.
-func (s *fieldSet) rest() []field {
-	var out []field
-	for _, f := range s.all {
-		if !slices.Contains(s.used, f.key) {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
-// line is the field on one line, as key: value, without secrets; what is left out
+// fieldLine is the field on one line, as key: value, without secrets; what is left out
 // of a long value is counted.
-func (f field) line(o Options) string {
-	value := o.redact(compact(f.raw)) // as a whole, before it is cut
+func fieldLine(f view.Field, o Options) string {
+	value := o.redact(compact(f.Raw)) // as a whole, before it is cut
 	if n := runes(value); n > 120 {
-		value = mrkdwn.Prefix(value, 100)
+		value = plaintext.Prefix(value, 100)
 		value += " … " + count(n-runes(value)) + " more characters"
 	}
-	return o.redact(f.key) + ": " + value
+	return o.redact(f.Key) + ": " + value
 }
 
 // compact is JSON on one line.
@@ -140,35 +64,35 @@ func indented(raw json.RawMessage) string {
 func describe(a store.Approval) request {
 	r := request{verb: "use", object: a.ToolName}
 	input := a.ToRun()
-	all, ok := fields(input)
+	all, ok := view.Fields(input)
 	if !ok {
 		r.pre = string(input)
 		r.cautions = append(r.cautions, "The input is not what this tool usually gets; it is shown as it came.")
 		return r
 	}
-	s := &fieldSet{all: all}
-	k := tools[a.ToolName]
-	if k.verb != "" {
+	s := &view.FieldSet{All: all}
+	k := view.Tools[a.ToolName]
+	if k.Verb != "" {
 		r.file(s, a, k)
 	}
-	if k.card == nil || !k.card(&r, s) {
+	if shown := inputCards[a.ToolName]; shown == nil || !shown(&r, s) {
 		r.pre, r.facts = indented(input), nil
 		return r
 	}
-	r.rest = s.rest()
+	r.rest = s.Rest()
 	return r
 }
 
 // file makes the headline name the file of a tool that reads or changes one.
-func (r *request) file(s *fieldSet, a store.Approval, k tool) {
-	p, ok := s.text(k.subject)
+func (r *request) file(s *view.FieldSet, a store.Approval, k view.Tool) {
+	p, ok := s.Text(k.Subject)
 	if !ok {
 		return
 	}
-	r.verb, r.object = k.verb, relative(p, a.Workspace)
+	r.verb, r.object = k.Verb, relative(p, a.Workspace)
 	switch {
 	case isPlan(p, a.Workspace):
-		if r.verb += " its plan"; k.verb == "write" {
+		if r.verb += " its plan"; k.Verb == "write" {
 			r.verb += " to"
 		}
 		r.cautions = append(r.cautions, "The file is outside the workspace, where plans are kept: *View all* shows its path.")

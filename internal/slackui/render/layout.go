@@ -17,7 +17,7 @@ type sheet struct {
 
 // layout distributes segments over pages. What stands on a page that is not the
 // last depends only on what is in front of it, see placeToCut and run.cost.
-func (v *view) layout(segments []segment) (sheets []sheet, cut bool) {
+func (v *turnView) layout(segments []segment) (sheets []sheet, cut bool) {
 	sheets = []sheet{{}}
 	used := 0
 	next := func() {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
@@ -31,11 +33,11 @@ func (p Page) Plain() Page {
 // Worded is the page as text alone, with what can be written instead of pressing a button;
 // cut reports that not all of it is in there.
 func (p Page) Worded() (worded Page, cut bool) {
-	text, room := p.said(), fallbackMax-mrkdwn.Width(p.Instead)-2
+	text, room := p.said(), fallbackMax-plaintext.Width(p.Instead)-2
 	if text == "" {
 		text = p.Text
 	}
-	if cut = mrkdwn.Width(text) > room; cut {
+	if cut = plaintext.Width(text) > room; cut {
 		text = p.Text // made to be short
 	}
 	p.Text, p.Blocks = joinNonEmpty("\n", mrkdwn.ClipEscaped(text, room), p.Instead), nil
@@ -73,7 +75,7 @@ var unescaper = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 // sections are as many sections as a text takes, without ids, as those of its block are
 // another's.
 func sections(text string) (out []slack.Block) {
-	for mrkdwn.Width(text) > sectionMax {
+	for plaintext.Width(text) > sectionMax {
 		head, tail := mrkdwn.Cut(text, sectionMax-200)
 		if len(tail) >= len(text) {
 			break
@@ -203,9 +205,9 @@ func (c *card) instead(list []store.Approval) string {
 			more++
 			continue
 		}
-		yes := mrkdwn.Code(approveWords(a)) + " or " + mrkdwn.Code("deny "+Code(a))
+		yes := mrkdwn.Code(approveWords(a)) + " or " + mrkdwn.Code("deny "+view.Code(a))
 		if a.Kind == store.ApprovalQuestion {
-			yes = mrkdwn.Code("deny "+Code(a)+" your answer") + " (the question is skipped, and the model reads your answer)"
+			yes = mrkdwn.Code("deny "+view.Code(a)+" your answer") + " (the question is skipped, and the model reads your answer)"
 		}
 		if len(list) > 1 {
 			verb, object := c.name(a)

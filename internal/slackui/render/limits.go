@@ -10,10 +10,9 @@ const (
 	buttonMax      = 75
 	buttonValueMax = 2000
 	optionMax      = 75
-	optionValueMax = 75
-	optionsMax     = 10
-	modalTitle     = 24
-	tableRowsMax   = 100
+
+	modalTitle   = 24
+	tableRowsMax = 100
 
 	confirmTitle  = 100
 	confirmText   = 300

@@ -9,29 +9,10 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
-)
-
-// The callback ids of our modals. The private metadata of each is the approval's
-// id, of the input's view an InputPage in JSON.
-const (
-	CallbackInput      = "input"
-	CallbackDiff       = "diff"
-	CallbackDenyReason = "deny_reason"
-	CallbackAnswer     = "answer_other"
-)
-
-// ReasonBlock and ReasonAction name the input of DenyReason's modal.
-const (
-	ReasonBlock  = "reason"
-	ReasonAction = "reason"
-)
-
-// The actions of the window that shows a turn's diff.
-const (
-	ActionDiff     = "diff" // below a turn
-	ActionDiffPage = "diff_page"
 )
 
 const (
@@ -39,48 +20,16 @@ const (
 	inputChunks = 30   // blocks in a view
 )
 
-// DiffPage names a page of the window that shows a turn's diff; it is the value of the buttons
-// that open it and turn pages, and its private metadata.
-type DiffPage struct {
-	Turn int64 `json:"turn"`
-	Page int   `json:"page"` // from 0
-}
-
-func (p DiffPage) String() string { return encodedJSON(p) }
-
-// ParseDiffPage reads the value of such a button.
-func ParseDiffPage(value string) (DiffPage, bool) {
-	var p DiffPage
-	err := json.Unmarshal([]byte(value), &p)
-	return p, err == nil && p.Turn > 0 && p.Page >= 0
-}
-
-// InputPage names a page of an approval's whole input; it is the value of the
-// buttons that turn pages and the private metadata of the view.
-type InputPage struct {
-	ApprovalID string `json:"id"`
-	Page       int    `json:"page"` // from 0
-}
-
-func (p InputPage) String() string { return encodedJSON(p) }
-
-// ParseInputPage reads the value of a button that turns pages.
-func ParseInputPage(value string) (InputPage, bool) {
-	var p InputPage
-	err := json.Unmarshal([]byte(value), &p)
-	return p, err == nil && p.ApprovalID != "" && p.Page >= 0
-}
-
 // ApprovalInput is a page of the modal that shows the whole input of an approval:
 // every field, every character, secrets excepted. It says where in the input the
 // page is, and has buttons to turn pages when there is more than one.
 func ApprovalInput(a store.Approval, page int, o Options) slack.ModalViewRequest {
 	chunks, deceits := inputChunksOf(a, o)
-	v := modal("The whole input", CallbackInput, InputPage{a.ID, page}.String())
+	v := modal("The whole input", view.CallbackInput, view.InputPage{ApprovalID: a.ID, Page: page}.String())
 	c := card{a: a, o: o}
 	showPages(&v, chunks, page, pages{
-		heading: "*" + mrkdwn.Escape(toolName(a.ToolName)) + "*", of: "in all fields", note: c.allGrounds(a.Terms, 600),
-		deceits: deceits, action: ActionViewPage, at: func(page int) string { return InputPage{a.ID, page}.String() },
+		heading: "*" + mrkdwn.Escape(view.ToolName(a.ToolName)) + "*", of: "in all fields", note: c.allGrounds(a.Terms, 600),
+		deceits: deceits, action: view.ActionViewPage, at: func(page int) string { return view.InputPage{ApprovalID: a.ID, Page: page}.String() },
 	})
 	return v
 }
@@ -88,7 +37,7 @@ func ApprovalInput(a store.Approval, page int, o Options) slack.ModalViewRequest
 // pages are what a window says around the pieces that it shows.
 type pages struct {
 	heading, of, note string // in mrkdwn; the note is on the first page
-	deceits           mrkdwn.Deceit
+	deceits           plaintext.Deceit
 	action            string                // of the buttons that turn pages
 	at                func(page int) string // their value
 }
@@ -125,7 +74,7 @@ func showPages(v *slack.ModalViewRequest, chunks []chunk, page int, p pages) {
 // TurnDiff is a page of the window that shows what a turn's commits would bring to the forge.
 func TurnDiff(turn int64, p *store.Push, page int, o Options) slack.ModalViewRequest {
 	var chunks []chunk
-	var found mrkdwn.Deceit
+	var found plaintext.Deceit
 	files, added, removed := 0, 0, 0
 	for _, r := range p.Refs {
 		files, added, removed = files+len(r.Files)+r.More, added+r.Added, removed+r.Removed
@@ -138,11 +87,11 @@ func TurnDiff(turn int64, p *store.Push, page int, o Options) slack.ModalViewReq
 	if p.Unknown != "" {
 		heading = "The diff could not be read"
 	}
-	v := modal("The diff", CallbackDiff, "")
+	v := modal("The diff", view.CallbackDiff, "")
 	showPages(&v, chunks, page, pages{
 		heading: "*" + heading + "*", of: "in all files",
 		note: "As it was at the end of the turn, compared with the forge.", deceits: found,
-		action: ActionDiffPage, at: func(page int) string { return DiffPage{turn, page}.String() },
+		action: view.ActionDiffPage, at: func(page int) string { return view.DiffPage{Turn: turn, Page: page}.String() },
 	})
 	return v
 }
@@ -202,14 +151,14 @@ func characters(chunks []chunk) (n int) {
 
 // inputChunksOf cuts an input into pieces. Texts are shown as they are, everything
 // else as JSON.
-func inputChunksOf(a store.Approval, o Options) ([]chunk, mrkdwn.Deceit) {
+func inputChunksOf(a store.Approval, o Options) ([]chunk, plaintext.Deceit) {
 	var out []chunk
-	var found mrkdwn.Deceit
+	var found plaintext.Deceit
 	add := func(label, s string) {
 		chunks, d := textChunks(label, s, o)
 		out, found = append(out, chunks...), found|d
 	}
-	all, ok := fields(a.ToRun())
+	all, ok := view.Fields(a.ToRun())
 	if !ok || len(all) == 0 {
 		add("", string(a.ToRun()))
 		return out, found
@@ -218,43 +167,43 @@ func inputChunksOf(a store.Approval, o Options) ([]chunk, mrkdwn.Deceit) {
 		add("*"+part.label+"*", part.text)
 	}
 	for _, f := range all {
-		label := f.label(a.ToolName, o)
+		label := fieldLabel(f, a.ToolName, o)
 		var text *string
 		switch {
-		case json.Unmarshal(f.raw, &text) == nil && text != nil:
+		case json.Unmarshal(f.Raw, &text) == nil && text != nil:
 			add(label+" · "+plural(runes(o.redact(*text)), "character", "characters"), *text)
-		case string(f.raw) == "true":
+		case string(f.Raw) == "true":
 			add(label, "yes")
-		case string(f.raw) == "false":
+		case string(f.Raw) == "false":
 			add(label, "no")
 		default:
-			add(label, indented(f.raw))
+			add(label, indented(f.Raw))
 		}
 	}
 	return out, found
 }
 
-// label names a field: in words for those of Claude Code's own tools, else by its key as code.
-func (f field) label(tool string, o Options) string {
-	if words := fieldWords[f.key]; words != "" && !strings.HasPrefix(tool, "mcp__") {
+// fieldLabel names a field: in words for those of Claude Code's own tools, else by its key as code.
+func fieldLabel(f view.Field, tool string, o Options) string {
+	if words := fieldWords[f.Key]; words != "" && !strings.HasPrefix(tool, "mcp__") {
 		return "*" + words + "*"
 	}
-	if label := mrkdwn.Code(mrkdwn.Clip(o.redact(f.key), 200)); label != "" {
+	if label := mrkdwn.Code(plaintext.Clip(o.redact(f.Key), 200)); label != "" {
 		return "*" + label + "*"
 	}
 	return "*(no name)*"
 }
 
 // textChunks cuts a text into pieces, secrets excepted.
-func textChunks(label, s string, o Options) (out []chunk, found mrkdwn.Deceit) {
+func textChunks(label, s string, o Options) (out []chunk, found plaintext.Deceit) {
 	s = o.redact(s)
-	_, found = mrkdwn.Reveal(s)
+	_, found = plaintext.Reveal(s)
 	for first := true; first || s != ""; first = false {
 		head := visiblePrefix(s, inputChunk)
 		if i := strings.LastIndexByte(head, '\n'); i > len(head)/2 && len(head) < len(s) {
 			head = head[:i+1]
 		}
-		out = append(out, chunk{label, mrkdwn.Visible(head), utf8.RuneCountInString(head)})
+		out = append(out, chunk{label, plaintext.Visible(head), utf8.RuneCountInString(head)})
 		s, label = s[len(head):], ""
 	}
 	return out, found
@@ -278,25 +227,25 @@ func DenyReason(a store.Approval, o Options) slack.ModalViewRequest {
 	if a.Kind == store.ApprovalPlan {
 		title, label, hint = "Keep planning", "What should be different?", "Deckhand passes it on to the model, which goes on planning."
 	}
-	v := modal(title, CallbackDenyReason, a.ID)
+	v := modal(title, view.CallbackDenyReason, a.ID)
 	v.Submit = plain(title, modalTitle)
 	if a.Kind == store.ApprovalTool {
 		c := card{a: a, o: o}
 		c.asked(600)
 		v.Blocks.BlockSet = c.blocks
 	}
-	input := slack.NewPlainTextInputBlockElement(nil, ReasonAction)
+	input := slack.NewPlainTextInputBlockElement(nil, view.ReasonAction)
 	input.Multiline = true
 	input.MaxLength = 2000
-	v.Blocks.BlockSet = append(v.Blocks.BlockSet, slack.NewInputBlock(ReasonBlock, plain(label, 2000), plain(hint, 2000), input))
+	v.Blocks.BlockSet = append(v.Blocks.BlockSet, slack.NewInputBlock(view.ReasonBlock, plain(label, 2000), plain(hint, 2000), input))
 	return v
 }
 
 // AnswerOther is the modal in which questions are answered in one's own words, or
 // by the choices on the card.
 func AnswerOther(a store.Approval, o Options) slack.ModalViewRequest {
-	v := modal("Answer", CallbackAnswer, a.ID)
-	list, _, err := questions(a)
+	v := modal("Answer", view.CallbackAnswer, a.ID)
+	list, _, err := view.Questions(a)
 	if err != nil || len(list) > questionsMax {
 		v.Submit = nil
 		v.Blocks.BlockSet = append(v.Blocks.BlockSet, section("none", "These questions cannot be answered here. Skip them, and write into the thread instead."))
@@ -311,7 +260,7 @@ func AnswerOther(a store.Approval, o Options) slack.ModalViewRequest {
 			pick.Optional = true
 			v.Blocks.BlockSet = append(v.Blocks.BlockSet, pick)
 		}
-		text := slack.NewPlainTextInputBlockElement(nil, ActionOther)
+		text := slack.NewPlainTextInputBlockElement(nil, view.ActionOther)
 		text.Multiline = true
 		text.MaxLength = 2000
 		own := slack.NewInputBlock("o"+n, plain("In your own words", 2000), nil, text)

@@ -8,7 +8,8 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
-	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 )
 
 // Picture is a picture that a tool has returned, as people are shown it.
@@ -32,18 +33,18 @@ func Pictures(t agent.TurnView, o Options, from int, skip string) (out []Picture
 		p := Picture{Title: "Picture", Alt: "A picture of a tool", Data: it.Data}
 		call, _, _ := strings.Cut(it.ID, "/image")
 		if of, ok := t.Content.Tool(call); ok && of.Tool != nil {
-			p.Title = toolName(of.Tool.Name)
+			p.Title = view.ToolName(of.Tool.Name)
 			p.Alt = "A picture that " + p.Title + " has returned"
-			if k := tools[of.Tool.Name]; k.file {
-				file := relative(gjson.GetBytes(of.Tool.Input, k.subject).String(), t.Workspace)
+			if k := view.Tools[of.Tool.Name]; k.File {
+				file := relative(gjson.GetBytes(of.Tool.Input, k.Subject).String(), t.Workspace)
 				if strings.HasPrefix(path.Clean(file), skip) {
 					continue
 				}
-				file = mrkdwn.OneLine(mrkdwn.Visible(o.redact(mrkdwn.Prefix(file, redactMax))))
+				file = plaintext.OneLine(plaintext.Visible(o.redact(plaintext.Prefix(file, redactMax))))
 				p.Title, p.Alt = path.Base(file), p.Alt+": "+file
 			}
 		}
-		p.Title, p.Alt = mrkdwn.Clip(p.Title, argMax), mrkdwn.Clip(p.Alt, altMost)
+		p.Title, p.Alt = plaintext.Clip(p.Title, argMax), plaintext.Clip(p.Alt, altMost)
 		out = append(out, p)
 	}
 	return out

@@ -3,6 +3,8 @@ package render
 import (
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 )
 
@@ -10,7 +12,7 @@ import (
 const planMax = 7000
 
 func (c *card) plan() {
-	text, _ := fieldOf(c.a.Input, "plan")
+	text, _ := view.FieldOf(c.a.Input, "plan")
 	if string(c.a.Input) == "{}" {
 		c.planUnseen()
 		return
@@ -19,9 +21,9 @@ func (c *card) plan() {
 		c.tool()
 		return
 	}
-	text = mrkdwn.Printable(c.o.redact(text))
+	text = plaintext.Printable(c.o.redact(text))
 	shown, left := mrkdwn.Clean(text), 0
-	for room := c.room; mrkdwn.Width(shown) > c.room; room -= room / 8 {
+	for room := c.room; plaintext.Width(shown) > c.room; room -= room / 8 {
 		if room < 1000 { // nothing that could be cut well
 			c.tool()
 			return
@@ -38,7 +40,7 @@ func (c *card) plan() {
 		c.section("⚠️ … *" + count(left) + " more characters* are left out here: *View all* shows them.")
 	}
 	c.provenance()
-	c.end("Deckhand has a plan:\n"+mrkdwn.Convert(mrkdwn.Clean(mrkdwn.Prefix(text, 1500))), c.planButtons())
+	c.end("Deckhand has a plan:\n"+mrkdwn.Convert(mrkdwn.Clean(plaintext.Prefix(text, 1500))), c.planButtons())
 }
 
 // planNotShown is said where the plan is not in the request.
@@ -55,9 +57,9 @@ func (c *card) planUnseen() {
 
 func (c *card) planButtons() []slack.BlockElement {
 	return []slack.BlockElement{
-		button(ActionApprove, c.a.ID, "Start work", slack.StylePrimary),
-		button(ActionDenyReason, c.a.ID, "Keep planning…", ""),
-		button(ActionDeny, c.a.ID, "Deny", ""),
-		button(ActionViewInput, c.a.ID, "View all", ""),
+		button(view.ActionApprove, c.a.ID, "Start work", slack.StylePrimary),
+		button(view.ActionDenyReason, c.a.ID, "Keep planning…", ""),
+		button(view.ActionDeny, c.a.ID, "Deny", ""),
+		button(view.ActionViewInput, c.a.ID, "View all", ""),
 	}
 }

@@ -8,26 +8,11 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
-
-// The buttons about pull requests. The value of the first is a turn, of the others a pull
-// request.
-const (
-	ActionOpenPull    = "pull_open"
-	ActionAddressPull = "pull_address"
-	ActionMergePull   = "pull_merge"
-)
-
-// PullView is a pull request as the forge had it last.
-type PullView struct {
-	Pull store.Pull
-	// Wrong says that there is something to mend.
-	Wrong bool
-	// Connects says that its requester can have pull requests opened by their own account.
-	Connects bool
-}
 
 const (
 	pullNamesMost = 6
@@ -35,9 +20,9 @@ const (
 )
 
 // Pull renders a pull request. What others have written at the forge is shown as that.
-func Pull(v PullView, o Options) Page {
+func Pull(v view.Pull, o Options) Page {
 	p, id := v.Pull, fmt.Sprintf("pull:%d", v.Pull.ID)
-	text := func(s string, most int) string { return mrkdwn.EscapeWithin(o.redact(mrkdwn.OneLine(s)), most) }
+	text := func(s string, most int) string { return mrkdwn.EscapeWithin(o.redact(plaintext.OneLine(s)), most) }
 	number := mrkdwn.Link(p.URL, fmt.Sprintf("#%d", p.Number))
 	what := map[string]string{"open": "🔀 *Pull request*", "merged": "🟣 *Merged*", "closed": "🚫 *Closed*"}[p.State]
 	if p.State == "open" && p.Draft {
@@ -71,10 +56,10 @@ func Pull(v PullView, o Options) Page {
 		var buttons []slack.BlockElement
 		value := fmt.Sprint(p.ID)
 		if v.Wrong {
-			buttons = append(buttons, button(ActionAddressPull, value, "Address these", slack.StylePrimary))
+			buttons = append(buttons, button(view.ActionAddressPull, value, "Address these", slack.StylePrimary))
 		}
 		if p.Mergeable != "conflict" {
-			buttons = append(buttons, button(ActionMergePull, value, "Merge…", ""))
+			buttons = append(buttons, button(view.ActionMergePull, value, "Merge…", ""))
 		}
 		if len(buttons) > 0 {
 			blocks = append(blocks, slack.NewActionBlock(id+":do", buttons...))
@@ -140,7 +125,7 @@ func (c *card) pullHeadline(what string) string {
 		}{&p.Title, &p.Draft}
 		_ = json.Unmarshal(c.a.ToRun(), &in) // what people changed is such an input
 	}
-	title := mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(p.Title)), 200)
+	title := mrkdwn.EscapeWithin(c.o.redact(plaintext.OneLine(p.Title)), 200)
 	where := " into " + c.code(p.Base, 100)
 	if c.a.Project != "" {
 		where += " of " + mrkdwn.EscapeWithin(c.o.redact(c.a.Project), 100)
@@ -168,7 +153,7 @@ func (c *card) reviewers(p *store.PushPull) string {
 
 // merged says of a pull request that is to be merged how it stands.
 func (c *card) merged(p *store.PushPull) {
-	text := func(s string, most int) string { return mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(s)), most) }
+	text := func(s string, most int) string { return mrkdwn.EscapeWithin(c.o.redact(plaintext.OneLine(s)), most) }
 	as := store.Pull{Checks: p.Checks, Reviews: p.Said}
 	how := map[string]string{"merge": "with a merge commit", "squash": "as one commit", "rebase": "its commits put on top"}[p.Method]
 	c.section(joinNonEmpty("\n", "The commit "+c.code(p.Head[:min(len(p.Head), pushIDShort)], 20)+", "+how+". If its branch moves before you decide, nothing is merged.",

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"deckhand/internal/money"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
@@ -66,7 +67,7 @@ func branchName(r store.PushRef) string { return strings.TrimPrefix(r.Name, "ref
 
 // code is a text of a stranger's in a line.
 func (c *card) code(s string, most int) string {
-	return mrkdwn.CodeWithin(c.o.redact(mrkdwn.OneLine(s)), most)
+	return mrkdwn.CodeWithin(c.o.redact(plaintext.OneLine(s)), most)
 }
 
 // pushed says of a push what is in it.
@@ -81,7 +82,7 @@ func (c *card) pushed() {
 		return
 	}
 	if p.Unknown != "" {
-		c.section("⚠️ *What will be pushed is not known.* " + mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(p.Unknown)), 300))
+		c.section("⚠️ *What will be pushed is not known.* " + mrkdwn.EscapeWithin(c.o.redact(plaintext.OneLine(p.Unknown)), 300))
 		c.context(pushCost(p))
 		return
 	}
@@ -140,7 +141,7 @@ func (c *card) pushFiles(r store.PushRef, orders bool, most, all, room int) stri
 			continue
 		}
 		part := c.code(f.Path, 120) + " " + fileChange(f, c.code, pushIDShort)
-		if room -= mrkdwn.Width(part) + 3; room < 0 {
+		if room -= plaintext.Width(part) + 3; room < 0 {
 			break
 		}
 		parts = append(parts, part)
@@ -200,7 +201,7 @@ func (c *card) pushCommits(list store.PushCommits, most, room int) string {
 	var lines []string
 	for _, one := range list.Some[:min(len(list.Some), most)] {
 		line := c.code(one.ID[:min(len(one.ID), pushIDShort)], 20) + " " + c.code(one.Subject, 120) + " by " + c.code(one.Author, 80)
-		if room -= mrkdwn.Width(line) + 1; room < 0 {
+		if room -= plaintext.Width(line) + 1; room < 0 {
 			break
 		}
 		lines = append(lines, line)
@@ -248,7 +249,7 @@ func pushParts(p *store.Push) (out []pushPart) {
 		b.WriteString(branchName(r) + ": " + r.Old + " → " + r.New + "\n")
 		commits := func(what string, list store.PushCommits) {
 			for _, one := range list.Some {
-				b.WriteString(what + " " + one.ID + " " + mrkdwn.OneLine(one.Subject) + " by " + mrkdwn.OneLine(one.Author) + "\n")
+				b.WriteString(what + " " + one.ID + " " + plaintext.OneLine(one.Subject) + " by " + plaintext.OneLine(one.Author) + "\n")
 			}
 			if more := list.Count - len(list.Some); more > 0 {
 				b.WriteString(what + " " + plural(more, "more commit", "more commits") + "\n")
@@ -257,7 +258,7 @@ func pushParts(p *store.Push) (out []pushPart) {
 		commits("lost", r.Lost)
 		commits("pushed", r.Commits)
 		for _, f := range r.Files {
-			b.WriteString(mrkdwn.OneLine(f.Path) + " " + fileChange(f, func(text string, _ int) string { return mrkdwn.OneLine(text) }, len(r.New)))
+			b.WriteString(plaintext.OneLine(f.Path) + " " + fileChange(f, func(text string, _ int) string { return plaintext.OneLine(text) }, len(r.New)))
 			if f.Orders {
 				b.WriteString(", gives orders to others")
 			}
@@ -276,26 +277,4 @@ func pushParts(p *store.Push) (out []pushPart) {
 		}
 	}
 	return out
-}
-
-// lostBy says which commits a push throws away.
-func lostBy(p *store.Push) string {
-	const most = 5
-	var parts []string
-	lost := 0
-	for _, r := range p.Refs {
-		lost += r.Lost.Count
-		for _, one := range r.Lost.Some {
-			if len(parts) < most {
-				parts = append(parts, "“"+mrkdwn.Clip(mrkdwn.OneLine(one.Subject), 100)+"” by "+mrkdwn.Clip(mrkdwn.OneLine(one.Author), 80))
-			}
-		}
-	}
-	if lost == 0 {
-		return "As the forge is now, none is lost."
-	}
-	if more := lost - len(parts); more > 0 {
-		parts = append(parts, count(more)+" more")
-	}
-	return plural(lost, "commit is", "commits are") + " lost: " + strings.Join(parts, ", ") + "."
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"deckhand/internal/chat/view"
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
@@ -84,7 +85,7 @@ func TestPushCardThatLoses(t *testing.T) {
 	if shown := texts(render.Card([]store.Approval{a}, render.Options{}).Blocks); !strings.Contains(shown, "rewrites history, 3 commits are lost") || !strings.Contains(shown, "keep *me*") || !strings.Contains(shown, "Grace") {
 		t.Error(shown)
 	}
-	loses, word := render.Dangers(a, render.Options{})
+	loses, word := view.Dangers(a, func(s string) string { return s })
 	want := "A forced push throws away the commits of the remote branch that are not in what is pushed. 3 commits are lost: “keep *me*” by Grace <g@example.com>, 2 more."
 	if diff := cmp.Diff(want, loses); diff != "" || word != "force-push" {
 		t.Error(word, diff)

@@ -6,27 +6,22 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/slack-go/slack"
 
-	"deckhand/internal/slackui/render"
+	"deckhand/internal/chat/view"
 )
 
-type state = map[string]map[string]slack.BlockAction
+type state = view.Inputs
 
-func pick(values ...string) map[string]slack.BlockAction {
-	var a slack.BlockAction
-	for _, v := range values {
-		a.SelectedOptions = append(a.SelectedOptions, slack.OptionBlockObject{Value: v})
-	}
-	return map[string]slack.BlockAction{render.ActionPick: a}
+func pick(values ...string) map[string]view.Input {
+	return map[string]view.Input{view.ActionPick: {Chosen: values}}
 }
 
-func radio(value string) map[string]slack.BlockAction {
-	return map[string]slack.BlockAction{render.ActionPick: {SelectedOption: slack.OptionBlockObject{Value: value}}}
+func radio(value string) map[string]view.Input {
+	return map[string]view.Input{view.ActionPick: {Chosen: []string{value}}}
 }
 
-func words(s string) map[string]slack.BlockAction {
-	return map[string]slack.BlockAction{render.ActionOther: {Value: s}}
+func words(s string) map[string]view.Input {
+	return map[string]view.Input{view.ActionOther: {Value: s}}
 }
 
 func TestAnswers(t *testing.T) {
@@ -50,9 +45,9 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := render.Answers(a, c.state)
+			got, err := view.Answers(a, c.state)
 			if c.problem != "" {
-				var sentence *render.AnswerError
+				var sentence *view.AnswerError
 				if !errors.As(err, &sentence) || !strings.Contains(sentence.Sentence, c.problem) {
 					t.Errorf("error %v, want one with %q", err, c.problem)
 				}
@@ -73,7 +68,7 @@ func TestAnswers(t *testing.T) {
 func TestQuestionsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for _, input := range []string{`{}`, `[]`, `{"questions":[]}`, `{"questions":[{"question":""}]}`, `{"questions":{}}`} {
-		if got, err := render.Answers(question(input), state{"q0": radio("0")}); err == nil {
+		if got, err := view.Answers(question(input), state{"q0": radio("0")}); err == nil {
 			t.Errorf("%s: answered with %s", input, got)
 		}
 	}

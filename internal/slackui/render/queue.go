@@ -8,30 +8,18 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
 )
 
-// QueueView is what waits in a thread.
-type QueueView struct {
-	// Start is the start of the thread's process that is waited for; nil for none.
-	Start   *agent.StartWait
-	Prompts []store.QueuedPrompt
-	Names   map[string]string // of the authors of those that are shown, who are not called
-	// Said is what a person said in a prompt, redacted.
-	Said func(store.QueuedPrompt) string
-}
-
 const (
-	// QueueShown bounds the prompts that are shown one by one, and queuedMost each one's
-	// text.
-	QueueShown = 8
 	queuedMost = 150
 	nameMost   = 60
 )
 
 // Queue is the message that says what waits in a thread.
-func Queue(v QueueView) Page {
+func Queue(v view.Queue) Page {
 	var p Page
 	if v.Start != nil {
 		p.Text = startWait(*v.Start)
@@ -46,17 +34,17 @@ func Queue(v QueueView) Page {
 			p.Text = strings.TrimSuffix(strings.TrimSuffix(head, ":"), ", in this order") + "."
 		}
 		p.Blocks = append(p.Blocks, contextBlock("", head))
-		for i, q := range v.Prompts[:min(n, QueueShown)] {
-			p.Blocks = append(p.Blocks, section("", fmt.Sprintf("%d. %s: %s", i+1, mrkdwn.EscapeWithin(mrkdwn.OneLine(v.Names[q.UserID]), nameMost), mrkdwn.EscapeWithin(mrkdwn.OneLine(v.Said(q)), queuedMost))))
+		for i, q := range v.Prompts[:min(n, view.QueueShown)] {
+			p.Blocks = append(p.Blocks, section("", fmt.Sprintf("%d. %s: %s", i+1, mrkdwn.EscapeWithin(plaintext.OneLine(v.Names[q.UserID]), nameMost), mrkdwn.EscapeWithin(plaintext.OneLine(v.Said(q)), queuedMost))))
 			send, drop := "Send now", "Drop"
 			if n > 1 { // of several, each label names its own
 				send, drop = fmt.Sprintf("Send %d now", i+1), fmt.Sprintf("Drop %d", i+1)
 			}
 			value := strconv.FormatInt(q.InboxID, 10)
-			p.Blocks = append(p.Blocks, slack.NewActionBlock("", button(ActionSendNow, value, send, ""), button(ActionDrop, value, drop, "")))
+			p.Blocks = append(p.Blocks, slack.NewActionBlock("", button(view.ActionSendNow, value, send, ""), button(view.ActionDrop, value, drop, "")))
 		}
-		if n > QueueShown {
-			p.Blocks = append(p.Blocks, contextBlock("", fmt.Sprintf("and %d more", n-QueueShown)))
+		if n > view.QueueShown {
+			p.Blocks = append(p.Blocks, contextBlock("", fmt.Sprintf("and %d more", n-view.QueueShown)))
 		}
 		p.Blocks = append(p.Blocks, contextBlock("", "To change a message, edit it. *Send now* interrupts what runs."))
 	}

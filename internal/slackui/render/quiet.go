@@ -6,17 +6,17 @@ import (
 	"strings"
 
 	"deckhand/internal/agent/claude"
-	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/plaintext"
 )
 
 // speaks reports whether there is more than steps.
-func (v *view) speaks() bool {
+func (v *turnView) speaks() bool {
 	return slices.ContainsFunc(v.segments, func(s segment) bool { return s.run == nil })
 }
 
 // waitsToPost reports whether the message of a turn that has no card is not posted yet, and
 // would call people to read less than an answer.
-func (v *view) waitsToPost() bool {
+func (v *turnView) waitsToPost() bool {
 	if v.number > 0 || v.o.Posted || v.ended || v.hasNews() {
 		return false
 	}
@@ -25,16 +25,16 @@ func (v *view) waitsToPost() bool {
 
 // narrates reports whether what is said is what leads to the next step, as far as can be
 // told: few words with steps after them, and what begins after these.
-func (v *view) narrates() bool {
+func (v *turnView) narrates() bool {
 	width := 0
 	for _, s := range v.segments {
 		if s.line != "" {
 			return false
 		}
-		width += mrkdwn.Width(s.text)
+		width += plaintext.Width(s.text)
 	}
 	last := v.segments[len(v.segments)-1]
-	return width < narrationMax && (last.run != nil || len(v.segments) > 1 && mrkdwn.Width(last.text) < beginMax && !lineEnd.MatchString(last.text))
+	return width < narrationMax && (last.run != nil || len(v.segments) > 1 && plaintext.Width(last.text) < beginMax && !lineEnd.MatchString(last.text))
 }
 
 // leadMax is how long a line is that a card has as the model's reason.
@@ -42,7 +42,7 @@ const leadMax = 160
 
 // leads reports whether one short line is said and no more. A card behind it says why, too:
 // a message of its own would call people twice at once.
-func (v *view) leads() bool {
+func (v *turnView) leads() bool {
 	var text strings.Builder
 	for _, s := range v.segments {
 		if s.line != "" {
@@ -51,7 +51,7 @@ func (v *view) leads() bool {
 		text.WriteString(s.text)
 	}
 	said := text.String()
-	return !strings.Contains(said, "\n") && mrkdwn.Width(said) <= leadMax
+	return !strings.Contains(said, "\n") && plaintext.Width(said) <= leadMax
 }
 
 // narrationMax is how long a text is that may be no answer.
@@ -60,7 +60,7 @@ const narrationMax = 600
 // begins reports whether the text that is being written is all that there is, and not a
 // sentence yet, or not a line where work is shown otherwise: what is posted first is what a
 // notification shows.
-func (v *view) begins() bool {
+func (v *turnView) begins() bool {
 	if v.t.Waiting > 0 || len(v.segments) != 1 || v.segments[0].text == "" {
 		return false
 	}
@@ -74,11 +74,11 @@ func (v *view) begins() bool {
 	if v.o.Quiet {
 		ends = lineEnd
 	}
-	return mrkdwn.Width(v.segments[0].text) < beginMax && !ends.MatchString(items[len(items)-1].Text)
+	return plaintext.Width(v.segments[0].text) < beginMax && !ends.MatchString(items[len(items)-1].Text)
 }
 
 // sentences are a text without the one that is being written, if there is another.
-func (v *view) sentences(text string) string {
+func (v *turnView) sentences(text string) string {
 	items := v.t.Content.Items
 	if last := len(items) - 1; last < 0 || items[last].Kind != claude.ItemText || items[last].Final {
 		return text

@@ -1,26 +1,14 @@
 package render
 
 import (
+	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
 
-// ReminderView is a message to people that a request waits for them.
-type ReminderView struct {
-	Approval store.Approval
-	// Link is the permalink of the request's card; may be empty.
-	Link string
-	// To are the users and user groups to mention; may be empty.
-	To []string
-	// Escalation: those who were asked first have not decided.
-	Escalation bool
-	// Redact takes secrets out; nil shows all.
-	Redact func(string) string
-}
-
 // Reminder renders a reminder. It shows what is asked for in a line and where to
 // decide, and has no buttons: what is approved is read on its card.
-func Reminder(v ReminderView) Page {
+func Reminder(v view.Reminder) Page {
 	a := v.Approval
 	c := card{a: a, o: Options{Redact: v.Redact}}
 	lead := "⏰ "

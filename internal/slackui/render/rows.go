@@ -7,6 +7,8 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
@@ -78,15 +80,15 @@ func (c *card) prepare(r *row) {
 	verb, rest := r.subject.verb, r.subject.name
 	switch r.a.Kind {
 	case store.ApprovalQuestion:
-		if list, _, err := questions(r.a); err == nil && len(list) <= questionsMax {
+		if list, _, err := view.Questions(r.a); err == nil && len(list) <= questionsMax {
 			verb, rest = "ask", oneOrMany(len(list), "a question", "questions")
 			r.subject = in.plainSubject(questionLines(list))
 			// The choices of several questions in one message would share their names.
-			r.buttons = []slack.BlockElement{button(ActionAnswerOther, r.a.ID, "Answer…", slack.StylePrimary)}
+			r.buttons = []slack.BlockElement{button(view.ActionAnswerOther, r.a.ID, "Answer…", slack.StylePrimary)}
 		}
-		r.buttons = append(r.buttons, button(ActionDeny, r.a.ID, "Skip", ""), button(ActionViewInput, r.a.ID, "View all", ""))
+		r.buttons = append(r.buttons, button(view.ActionDeny, r.a.ID, "Skip", ""), button(view.ActionViewInput, r.a.ID, "View all", ""))
 	case store.ApprovalPlan:
-		text, _ := fieldOf(r.a.Input, "plan")
+		text, _ := view.FieldOf(r.a.Input, "plan")
 		if string(r.a.Input) == "{}" {
 			text = planNotShown
 		}
@@ -105,13 +107,13 @@ func (c *card) prepare(r *row) {
 	r.headline = joinNonEmpty("\n", "*"+strconv.Itoa(r.number)+" · "+capital(verb)+"* "+rest, in.risks(), r.subject.warnings())
 	r.footnotes = joinNonEmpty("\n", in.reason(r.subject, 120), joinFacts(in.facts(r.subject, 300), 300), in.grounds(90),
 		joinNonEmpty(" · ", in.deciders(), in.deadline(), in.secondWay()))
-	r.fixed = mrkdwn.Width(r.headline) + mrkdwn.Width(r.footnotes) + blockWidth(slack.NewActionBlock("", r.buttons...)) + 80
+	r.fixed = plaintext.Width(r.headline) + plaintext.Width(r.footnotes) + blockWidth(slack.NewActionBlock("", r.buttons...)) + 80
 }
 
 // plainSubject is a text as a call without an object.
 func (c *card) plainSubject(text string) subject {
 	s := subject{raw: c.o.redact(text)}
-	whole, found := mrkdwn.Reveal(s.raw)
+	whole, found := plaintext.Reveal(s.raw)
 	s.whole, s.cautions = whole, found.Warnings()
 	if s.raw != text {
 		s.cautions = append(s.cautions, "Secrets in it are shown as "+redact.Mark+".")
@@ -119,7 +121,7 @@ func (c *card) plainSubject(text string) subject {
 	return s
 }
 
-func questionLines(list []question) string {
+func questionLines(list []view.Question) string {
 	var lines []string
 	for _, q := range list {
 		lines = append(lines, q.Question)
@@ -154,7 +156,7 @@ func (c *card) drawRows(list []row, lines []string, shown, wait []*row, shared s
 	}
 
 	together := batch(shown)
-	used := mrkdwn.Width(last)
+	used := plaintext.Width(last)
 	for _, b := range together {
 		used += blockWidth(b)
 	}
@@ -162,12 +164,12 @@ func (c *card) drawRows(list []row, lines []string, shown, wait []*row, shared s
 		used += blockWidth(b)
 	}
 	for _, l := range lines {
-		used += mrkdwn.Width(l) + 1
+		used += plaintext.Width(l) + 1
 	}
 	needs := make([]int, len(shown))
 	for i, r := range shown {
 		used += r.fixed
-		needs[i] = mrkdwn.Width(r.subject.whole)
+		needs[i] = plaintext.Width(r.subject.whole)
 	}
 	room := max(rowLeast, min(preMax, share(messageText-used, needs)))
 
@@ -207,7 +209,7 @@ func gather(lines []string, most int) (texts []string) {
 		n := len(texts) - 1
 		switch {
 		case line == "":
-		case n >= 0 && mrkdwn.Width(texts[n])+1+mrkdwn.Width(line) <= most:
+		case n >= 0 && plaintext.Width(texts[n])+1+plaintext.Width(line) <= most:
 			texts[n] += "\n" + line
 		default:
 			texts = append(texts, line)
@@ -258,8 +260,8 @@ func waiting(more []*row) string {
 func (c *card) name(a store.Approval) (verb, object string) {
 	switch a.Kind {
 	case store.ApprovalQuestion:
-		if list, _, err := questions(a); err == nil {
-			object = mrkdwn.OneLine(list[0].Question)
+		if list, _, err := view.Questions(a); err == nil {
+			object = plaintext.OneLine(list[0].Question)
 			if more := len(list) - 1; more > 0 {
 				object += " (and " + plural(more, "more question", "more questions") + ")"
 			}
@@ -309,7 +311,7 @@ func (c *card) lines(list []row, room int) []string {
 		for i := range list {
 			if list[i].a.Status != store.ApprovalPending {
 				out[i] = c.line(&list[i], terse)
-				total += mrkdwn.Width(out[i]) + 1
+				total += plaintext.Width(out[i]) + 1
 			}
 		}
 		if total <= room {
@@ -365,11 +367,11 @@ func (c *card) rowsText(pending []*row, shown int) string {
 			line += " (waits)"
 		case c.isCopy():
 		case r.a.Kind == store.ApprovalQuestion:
-			line += " (" + mrkdwn.Code("deny "+Code(r.a)) + " to skip)"
+			line += " (" + mrkdwn.Code("deny "+view.Code(r.a)) + " to skip)"
 		default:
 			line += " (" + mrkdwn.Code(approveWords(r.a)) + ")"
 		}
-		if room -= mrkdwn.Width(line); room < 0 {
+		if room -= plaintext.Width(line); room < 0 {
 			text.WriteString("\n… and " + count(len(pending)-i) + " more")
 			break
 		}

@@ -1,11 +1,13 @@
 package render
 
 import (
+	"deckhand/internal/agent/trust"
 	"strings"
 
 	"github.com/slack-go/slack"
 
-	"deckhand/internal/agent/trust"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 )
 
@@ -16,35 +18,19 @@ func Sentence(text string) Page {
 	if text == "" {
 		text = "Deckhand has nothing to add."
 	}
-	safe := mrkdwn.ClipEscaped(mrkdwn.Escape(mrkdwn.Clip(text, sectionMax)), sectionMax)
+	safe := mrkdwn.ClipEscaped(mrkdwn.Escape(plaintext.Clip(text, sectionMax)), sectionMax)
 	return Page{Text: safe, Blocks: []slack.Block{section("", safe)}}
 }
 
-// HelpView is what can be said to the bot.
-type HelpView struct {
-	BotUser   string
-	Complaint string // a sentence in front, or empty
-	Lines     []HelpLine
-	Attach    string // what may be attached, in a sentence, or empty
-	// Commands are the repository's own that are trusted.
-	Commands []trust.Entry
-}
-
-// HelpLine is a command: how to say it, with examples, and what it does.
-type HelpLine struct {
-	Say   []string
-	Means string
-}
-
 // Help says what can be said to the bot.
-func Help(v HelpView) Page {
+func Help(v view.Help) Page {
 	me := "me"
 	if mrkdwn.IsID(v.BotUser) {
 		me = mrkdwn.Mention(v.BotUser)
 	}
 	var lines []string
 	if v.Complaint != "" {
-		lines = append(lines, mrkdwn.Escape(mrkdwn.Visible(v.Complaint)))
+		lines = append(lines, mrkdwn.Escape(plaintext.Visible(v.Complaint)))
 	}
 	lines = append(lines,
 		"*What you can say*",
@@ -74,7 +60,7 @@ const commandsShown = 25
 func broughtCommands(me string, list []trust.Entry) string {
 	lines := []string{"*Commands of the repository*, after " + me}
 	for _, c := range list[:min(len(list), commandsShown)] {
-		lines = append(lines, "• "+mrkdwn.Code(strings.TrimSpace("/"+c.Name+" "+mrkdwn.Clip(mrkdwn.OneLine(c.Hint), 60)))+" "+mrkdwn.Escape(mrkdwn.Clip(mrkdwn.OneLine(c.Description), 80)))
+		lines = append(lines, "• "+mrkdwn.Code(strings.TrimSpace("/"+c.Name+" "+plaintext.Clip(plaintext.OneLine(c.Hint), 60)))+" "+mrkdwn.Escape(plaintext.Clip(plaintext.OneLine(c.Description), 80)))
 	}
 	if more := len(list) - commandsShown; more > 0 {
 		lines = append(lines, "and "+count(more)+" more, in .claude of the repository.")

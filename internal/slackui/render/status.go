@@ -7,13 +7,15 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/money"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 )
 
 // todos is the model's list of work, while something is left of it. It may be left
 // from an earlier turn.
-func (v *view) todos() string {
+func (v *turnView) todos() string {
 	const most = 12
 	list := v.t.Content.Todos
 	done := 0
@@ -35,7 +37,7 @@ func (v *view) todos() string {
 		b.WriteString("☑ " + plural(first, "earlier step", "earlier steps") + " done\n")
 	}
 	for _, todo := range list[first:min(len(list), first+most)] {
-		text := mrkdwn.Escape(mrkdwn.Clip(mrkdwn.OneLine(v.o.redact(todo.Text)), 120))
+		text := mrkdwn.Escape(plaintext.Clip(plaintext.OneLine(v.o.redact(todo.Text)), 120))
 		switch todo.State {
 		case "completed":
 			b.WriteString("☑ ~" + strings.ReplaceAll(text, "~", "") + "~ · done\n")
@@ -52,7 +54,7 @@ func (v *view) todos() string {
 }
 
 // status says what the turn is doing, or how it ended.
-func (v *view) status() string {
+func (v *turnView) status() string {
 	if v.ended {
 		return v.footer()
 	}
@@ -64,9 +66,9 @@ func (v *view) status() string {
 	case v.t.Waiting > 1:
 		return "✋ Waiting for " + count(v.t.Waiting) + " approvals" + v.quiet()
 	case v.t.Held != "":
-		return "⏳ " + mrkdwn.Escape(mrkdwn.Clip(mrkdwn.OneLine(v.t.Held), 200)) + ": other calls that are running have reserved what is left. This goes on when they end."
+		return "⏳ " + mrkdwn.Escape(plaintext.Clip(plaintext.OneLine(v.t.Held), 200)) + ": other calls that are running have reserved what is left. This goes on when they end."
 	case v.t.Content.Status != "":
-		return "⏳ " + mrkdwn.Escape(mrkdwn.Clip(mrkdwn.OneLine(v.o.redact(v.t.Content.Status)), 200))
+		return "⏳ " + mrkdwn.Escape(plaintext.Clip(plaintext.OneLine(v.o.redact(v.t.Content.Status)), 200))
 	}
 	if items := v.t.Content.Items; len(items) > 0 {
 		if it := &items[len(items)-1]; it.Kind == claude.ItemThinking && !it.Final {
@@ -77,7 +79,7 @@ func (v *view) status() string {
 }
 
 // quiet says since when nothing was heard, if there is anything to tell of that.
-func (v *view) quiet() string {
+func (v *turnView) quiet() string {
 	q := v.t.Quiet
 	switch {
 	case q == nil:
@@ -85,19 +87,19 @@ func (v *view) quiet() string {
 	case q.Of == "":
 		return " since " + clockTime(q.Since)
 	}
-	return " Nothing heard from " + mrkdwn.EscapeWithin(mrkdwn.OneLine(v.o.redact(q.Of)), 60) + " since " + clockTime(q.Since)
+	return " Nothing heard from " + mrkdwn.EscapeWithin(plaintext.OneLine(v.o.redact(q.Of)), 60) + " since " + clockTime(q.Since)
 }
 
 // saysItWaits reports whether a line of a sheet says all that the status would: that one
 // call waits for people.
-func (v *view) saysItWaits(s sheet) bool {
+func (v *turnView) saysItWaits(s sheet) bool {
 	return v.t.Waiting == 1 && !v.t.Parked && slices.ContainsFunc(s.segments, func(p segment) bool {
 		return p.run != nil && slices.ContainsFunc(p.run.tools, func(it *claude.Item) bool { return it.Tool.State == claude.ToolAsked })
 	})
 }
 
 // awaitedNow is what the call that is asked about waits for.
-func (v *view) awaitedNow() string {
+func (v *turnView) awaitedNow() string {
 	for i := range v.t.Content.Items {
 		if t := v.t.Content.Items[i].Tool; t != nil && t.State == claude.ToolAsked {
 			return awaited(t)
@@ -107,12 +109,12 @@ func (v *view) awaitedNow() string {
 }
 
 // nothingRan reports whether the model wanted to use tools, and none of these uses was allowed.
-func (v *view) nothingRan() bool {
+func (v *turnView) nothingRan() bool {
 	some := false
 	for i := range v.t.Content.Items {
 		switch t := v.t.Content.Items[i].Tool; {
 		case t == nil || claude.ToolKeepsList(t.Name):
-		case t.Name == questionTool || t.State != claude.ToolDenied && !notRun(v.asked[t.ID]):
+		case t.Name == view.QuestionTool || t.State != claude.ToolDenied && !notRun(v.asked[t.ID]):
 			return false
 		default:
 			some = true
@@ -122,7 +124,7 @@ func (v *view) nothingRan() bool {
 }
 
 // footer sums an ended turn up.
-func (v *view) footer() string {
+func (v *turnView) footer() string {
 	t := v.t
 	var parts []string
 	switch t.State {
@@ -165,7 +167,7 @@ func (v *view) footer() string {
 		parts = append(parts, money.USD(t.CostMicroUSD))
 	}
 	if t.Content.Model != "" {
-		parts = append(parts, mrkdwn.Escape(mrkdwn.Clip(ModelName(t.Content.Model), 60)))
+		parts = append(parts, mrkdwn.Escape(plaintext.Clip(ModelName(t.Content.Model), 60)))
 	}
 	if t.Effort != "" {
 		parts = append(parts, mrkdwn.Escape(t.Effort)+" effort")
@@ -174,13 +176,13 @@ func (v *view) footer() string {
 }
 
 // left names the programs that the turn has left running.
-func (v *view) left() string {
+func (v *turnView) left() string {
 	if len(v.t.Left) == 0 {
 		return ""
 	}
 	commands := make([]string, len(v.t.Left))
 	for i, c := range v.t.Left {
-		commands[i] = mrkdwn.CodeWithin(mrkdwn.OneLine(v.o.redact(c)), 80)
+		commands[i] = mrkdwn.CodeWithin(plaintext.OneLine(v.o.redact(c)), 80)
 	}
 	return "\nLeft running: " + strings.Join(commands, ", ")
 }

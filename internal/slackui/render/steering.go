@@ -8,37 +8,12 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/money"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
-
-// Model is a model that may be chosen, with its price, in plain words.
-func Model(m agent.ModelChoice) string {
-	if !m.Priced {
-		return m.Name + " (no price known)"
-	}
-	return m.Name + " (" + money.USD(m.Input) + " in, " + money.USD(m.Output) + " out)"
-}
-
-// Models says in plain words which models may be chosen, and what they cost. now is the one
-// that is chosen, empty for the first; what is none of them marks none.
-func Models(list []agent.ModelChoice, now string) string {
-	switch len(list) {
-	case 0:
-		return "This project names no model: Claude Code chooses it. An admin can write models under the project in deckhand.yaml."
-	case 1:
-		return "Work in this project is done by " + Model(list[0]) + " per million tokens. An admin can write models under the project in deckhand.yaml, for a choice."
-	}
-	names := make([]string, len(list))
-	for i, m := range list {
-		names[i] = Model(m)
-		if m.Name == now || now == "" && i == 0 {
-			names[i] += ", which answers now"
-		}
-	}
-	return "You can choose, at these prices per million tokens: " + strings.Join(names, "; ") + "."
-}
 
 // ThreadSessions lists the sessions that a thread had, the newest first.
 func ThreadSessions(list []store.PastSession) Page {
@@ -60,7 +35,7 @@ func ThreadSessions(list []store.PastSession) Page {
 
 // MCPServers says how a thread's MCP servers are, with buttons below. What a server says of
 // itself is shown as it is.
-func MCPServers(names []string, now store.Steering, buttons []Choice) Page {
+func MCPServers(names []string, now store.Steering, buttons []view.Choice) Page {
 	lines := []string{"*MCP servers of this thread*"}
 	for _, name := range names {
 		line := "• " + mrkdwn.Code(name) + " · "
@@ -96,7 +71,7 @@ func MCPServers(names []string, now store.Steering, buttons []Choice) Page {
 func Forked(name, title, address string) Page {
 	text := "🔀 " + mrkdwn.Escape(name) + " forked " + linked("a thread", address)
 	if title != "" {
-		text += ": " + mrkdwn.Escape(mrkdwn.OneLine(title))
+		text += ": " + mrkdwn.Escape(plaintext.OneLine(title))
 	}
 	text = mrkdwn.ClipEscaped(text, sectionMax-200) + "\nThis thread begins with its conversation and its files. Write here what is to be done otherwise."
 	return Page{Text: text, Blocks: []slack.Block{section("", text)}}

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -9,28 +8,15 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 	"deckhand/internal/transcript"
 )
 
-// The actions that show what a turn's uses of tools were given and gave back. The value of
-// each is a [StepsPage].
 const (
-	ActionSteps     = "steps"      // below a turn
-	ActionStepsPage = "steps_page" // in the window
-	ActionStep      = "step"       // beside a step in the window
-	ActionStepsBack = "steps_back" // from a step to the list
-	ActionStepPage  = "step_page"  // in a step
-)
 
-// CallbackSteps is the callback id of the window; its private metadata is the [StepsPage]
-// that it shows.
-const CallbackSteps = "steps"
-
-const (
-	// StepsOnPage is how many steps a page of the window lists.
-	StepsOnPage = 10
 	// previewLines and previewMax bound what the list shows of a result.
 	previewLines = 4
 	previewMax   = 400
@@ -41,48 +27,21 @@ const (
 	stepNoted = time.Second
 )
 
-// StepsPage names a page of the window about a turn's steps.
-type StepsPage struct {
-	Turn  int64 `json:"turn"`
-	First int   `json:"first"`          // step of the list, from 0; -1: the last page
-	Step  int   `json:"step,omitempty"` // the one that is shown, from 1; 0: the list
-	Page  int   `json:"page,omitempty"` // of it, from 0
-}
-
-func (p StepsPage) String() string { return encodedJSON(p) }
-
-// ParseStepsPage reads the value of a button.
-func ParseStepsPage(value string) (StepsPage, bool) {
-	var p StepsPage
-	err := json.Unmarshal([]byte(value), &p)
-	return p, err == nil && p.Turn > 0 && p.First >= -1 && p.Step >= 0 && p.Page >= 0
-}
-
 // stepsButton opens the window about a turn's steps.
 func stepsButton(turnID int64) *slack.ButtonBlockElement {
-	b := button(ActionSteps, StepsPage{Turn: turnID, First: -1}.String(), "Show steps", "")
+	b := button(view.ActionSteps, view.StepsPage{Turn: turnID, First: -1}.String(), "Show steps", "")
 	b.AccessibilityLabel = "Show steps: what each tool got and returned"
 	return b
-}
-
-// StepsView is what the window shows: of which page, and what is known of it.
-type StepsView struct {
-	Page  StepsPage
-	Steps store.Steps // those of the page, or the one that is shown
-	// Found is what the copies of the conversation hold of their results; nil while they are
-	// being read. Unread says that they could not be.
-	Found  *transcript.Found
-	Unread bool
 }
 
 // Steps is the window that lists a turn's uses of tools, with the beginnings of what they
 // gave back, or shows one of them page by page: what the model read of it, up to a
 // million characters. All of it is shown as text that can
 // do nothing.
-func Steps(s StepsView, o Options) slack.ModalViewRequest {
-	v := modal("Steps of this turn", CallbackSteps, s.Page.String())
+func Steps(s view.Steps, o Options) slack.ModalViewRequest {
+	v := modal("Steps of this turn", view.CallbackSteps, s.Page.String())
 	v.Submit, v.Close = nil, plain("Close", modalTitle)
-	w := &stepsWindow{StepsView: s, o: o, v: &view{o: o, workspace: o.Workspace, ended: !s.Steps.Running}}
+	w := &stepsWindow{shown: s, o: o, v: &turnView{o: o, workspace: o.Workspace, ended: !s.Steps.Running}}
 	switch {
 	case s.Page.Step == 0:
 		w.list()
@@ -97,9 +56,9 @@ func Steps(s StepsView, o Options) slack.ModalViewRequest {
 }
 
 type stepsWindow struct {
-	StepsView
+	shown  view.Steps
 	o      Options
-	v      *view
+	v      *turnView
 	blocks []slack.Block
 }
 
@@ -107,33 +66,33 @@ func (w *stepsWindow) add(b slack.Block) { w.blocks = append(w.blocks, b) }
 
 // id names a block so that no other state of the window has it.
 func (w *stepsWindow) id() string {
-	p := w.Page
+	p := w.shown.Page
 	return "steps:" + strconv.Itoa(p.First) + ":" + strconv.Itoa(p.Step) + ":" + strconv.Itoa(p.Page) + ":" + strconv.Itoa(len(w.blocks))
 }
 
 // list is a page of the steps.
 func (w *stepsWindow) list() {
-	total, first, last := w.Steps.Total, w.Steps.First, w.Steps.First+len(w.Steps.List)
-	if len(w.Steps.List) == 0 {
+	total, first, last := w.shown.Steps.Total, w.shown.Steps.First, w.shown.Steps.First+len(w.shown.Steps.List)
+	if len(w.shown.Steps.List) == 0 {
 		text := "No tool was used in this turn."
-		if w.Steps.Running {
+		if w.shown.Steps.Running {
 			text = "No tool was used in this turn yet."
 		}
 		w.add(section(w.id(), text))
 		return
 	}
 	where := plural(total, "step", "steps")
-	if total > len(w.Steps.List) {
+	if total > len(w.shown.Steps.List) {
 		where = "Steps " + count(first+1) + "–" + count(last) + " of " + count(total)
 	}
 	w.add(section(w.id(), "*"+where+"*, with the beginning of each result."))
 	if note := w.missing(); note != "" {
 		w.add(contextBlock(w.id(), note))
 	}
-	for i, step := range w.Steps.List {
+	for i, step := range w.shown.Steps.List {
 		n := first + i + 1
 		line := section(w.id(), "*"+count(n)+"* · "+w.line(step))
-		show := button(ActionStep, StepsPage{Turn: w.Page.Turn, First: first, Step: n}.String(), "Show step "+strconv.Itoa(n), "")
+		show := button(view.ActionStep, view.StepsPage{Turn: w.shown.Page.Turn, First: first, Step: n}.String(), "Show step "+strconv.Itoa(n), "")
 		line.Accessory = slack.NewAccessory(show)
 		w.add(line)
 		if r, _, ok := w.result(step); ok {
@@ -142,26 +101,26 @@ func (w *stepsWindow) list() {
 			}
 		}
 	}
-	turnPages(w.add, w.id(), ActionStepsPage, "steps",
-		pageAt(StepsPage{Turn: w.Page.Turn, First: max(0, first-StepsOnPage)}, first > 0), pageAt(StepsPage{Turn: w.Page.Turn, First: last}, last < total))
+	turnPages(w.add, w.id(), view.ActionStepsPage, "steps",
+		pageAt(view.StepsPage{Turn: w.shown.Page.Turn, First: max(0, first-view.StepsOnPage)}, first > 0), pageAt(view.StepsPage{Turn: w.shown.Page.Turn, First: last}, last < total))
 }
 
 func (w *stepsWindow) back() {
-	w.add(slack.NewActionBlock(w.id(), button(ActionStepsBack, StepsPage{Turn: w.Page.Turn, First: w.Page.First}.String(), "Back to the list", "")))
+	w.add(slack.NewActionBlock(w.id(), button(view.ActionStepsBack, view.StepsPage{Turn: w.shown.Page.Turn, First: w.shown.Page.First}.String(), "Back to the list", "")))
 }
 
 // missing says why there are no results of any step; empty where they were read.
 func (w *stepsWindow) missing() string {
 	switch {
-	case w.Unread:
+	case w.shown.Unread:
 		return "⚠️ Deckhand can't read the results now: it has trouble with its database. Open this again in a minute."
-	case w.Found == nil:
+	case w.shown.Found == nil:
 		return "Reading the results…"
-	case !w.Found.Kept && w.Steps.Running:
+	case !w.shown.Found.Kept && w.shown.Steps.Running:
 		return "Nothing of this conversation is saved yet. Open this again in a few seconds."
-	case !w.Found.Kept:
+	case !w.shown.Found.Kept:
 		return "The results are no longer kept: Deckhand deletes conversations some time after the last message of their thread, and on `/clear`."
-	case w.Found.Damaged:
+	case w.shown.Found.Damaged:
 		return "⚠️ A part of this conversation's copy is damaged and not shown."
 	}
 	return ""
@@ -177,9 +136,9 @@ func (w *stepsWindow) absent(step store.Step) string {
 		return "It waits for a decision: nothing has run."
 	case step.Status != store.ApprovalAllowed:
 		return "Nothing has run."
-	case w.Steps.Running:
+	case w.shown.Steps.Running:
 		return "Its result is not saved yet: that takes a few seconds after its end. Then open this again."
-	case w.Found.Full:
+	case w.shown.Found.Full:
 		return "Its result is not kept: the copy of this conversation had reached its limit."
 	}
 	return "Its result is not in the copy of this conversation."
@@ -188,10 +147,10 @@ func (w *stepsWindow) absent(step store.Step) string {
 // result is what a step gave back, as people read it. shortened says that this is less than
 // there was, by its own first words.
 func (w *stepsWindow) result(step store.Step) (r transcript.Result, shortened, ok bool) {
-	if w.Found == nil {
+	if w.shown.Found == nil {
 		return transcript.Result{}, false, false
 	}
-	if r, ok = w.Found.Results[step.ToolUseID]; ok {
+	if r, ok = w.shown.Found.Results[step.ToolUseID]; ok {
 		use := claude.ToolUse{Name: step.ToolName, Result: r.Text}
 		r.Text, shortened = use.Unframed()
 	}
@@ -236,7 +195,7 @@ func (w *stepsWindow) preview(r transcript.Result) string {
 	}
 	rest := ""
 	if len(text) > redactMax {
-		text = mrkdwn.Prefix(text, redactMax)
+		text = plaintext.Prefix(text, redactMax)
 		rest = r.Text[len(text):]
 	}
 	text = w.o.redact(text)
@@ -244,7 +203,7 @@ func (w *stepsWindow) preview(r transcript.Result) string {
 	if lines := strings.SplitAfterN(head, "\n", previewLines+1); len(lines) > previewLines {
 		head = strings.Join(lines[:previewLines], "")
 	}
-	shown := strings.TrimRight(mrkdwn.Visible(head), "\n")
+	shown := strings.TrimRight(plaintext.Visible(head), "\n")
 	if left := runes(text) - runes(head) + runes(rest); len(head) < len(text) && left > 0 {
 		shown += "\n… " + plural(left, "more character", "more characters")
 	}
@@ -253,8 +212,8 @@ func (w *stepsWindow) preview(r transcript.Result) string {
 
 // one is a step with all that it was given and gave back.
 func (w *stepsWindow) one() {
-	step := w.Steps.List[0]
-	w.add(section(w.id(), "*"+count(w.Page.Step)+" of "+count(w.Steps.Total)+"* · "+w.line(step)))
+	step := w.shown.Steps.List[0]
+	w.add(section(w.id(), "*"+count(w.shown.Page.Step)+" of "+count(w.shown.Steps.Total)+"* · "+w.line(step)))
 	chunks, deceits := inputChunksOf(store.Approval{Input: step.Input}, w.o)
 	r, shortened, found := w.result(step)
 	shown, left := w.beginning(r.Text)
@@ -262,7 +221,7 @@ func (w *stepsWindow) one() {
 		back, d := textChunks("*Result*", shown, w.o)
 		chunks, deceits = append(chunks, back...), deceits|d
 	}
-	page, pages, here := pageOf(chunks, w.Page.Page)
+	page, pages, here := pageOf(chunks, w.shown.Page.Page)
 	if pages > 1 {
 		w.add(contextBlock(w.id(), "Page "+count(page+1)+" of "+count(pages)))
 	}
@@ -279,28 +238,28 @@ func (w *stepsWindow) one() {
 			w.add(contextBlock(w.id(), "Its first words say that this output was too long for the model, and that the model has read only this. (A program can print such words, too.)"))
 		}
 	}
-	at := w.Page
-	turnPages(w.add, w.id(), ActionStepPage, "page",
-		pageAt(StepsPage{at.Turn, at.First, at.Step, page - 1}, page > 0), pageAt(StepsPage{at.Turn, at.First, at.Step, page + 1}, page < pages-1))
+	at := w.shown.Page
+	turnPages(w.add, w.id(), view.ActionStepPage, "page",
+		pageAt(view.StepsPage{Turn: at.Turn, First: at.First, Step: at.Step, Page: page - 1}, page > 0), pageAt(view.StepsPage{Turn: at.Turn, First: at.First, Step: at.Step, Page: page + 1}, page < pages-1))
 	w.back()
 }
 
 // beginning is what is shown of a result, and how many bytes are left out of it. What is cut
 // is redacted before, with enough of what follows that no secret is cut with it.
 func (w *stepsWindow) beginning(text string) (shown string, left int) {
-	cut := mrkdwn.Prefix(text, resultMax+redactMax)
+	cut := plaintext.Prefix(text, resultMax+redactMax)
 	if len(cut) == len(text) {
 		return text, 0
 	}
 	shown = w.o.redact(cut)
-	shown = mrkdwn.Prefix(shown, min(resultMax, max(0, mrkdwn.Width(shown)-redactMax)))
+	shown = plaintext.Prefix(shown, min(resultMax, max(0, plaintext.Width(shown)-redactMax)))
 	return shown, max(1, len(text)-len(shown))
 }
 
 // remarks are what there is to know before a step is read.
-func (w *stepsWindow) remarks(step store.Step, r transcript.Result, found bool, deceits mrkdwn.Deceit) {
+func (w *stepsWindow) remarks(step store.Step, r transcript.Result, found bool, deceits plaintext.Deceit) {
 	if step.Status == store.ApprovalDenied && step.Reason != "" {
-		w.add(section(w.id(), "Denied: "+mrkdwn.Escape(mrkdwn.Clip(mrkdwn.OneLine(mrkdwn.Visible(w.o.redact(step.Reason))), 600))))
+		w.add(section(w.id(), "Denied: "+mrkdwn.Escape(plaintext.Clip(plaintext.OneLine(plaintext.Visible(w.o.redact(step.Reason))), 600))))
 	}
 	warnings := escapeAll(deceits.Warnings())
 	if found && step.SHA256 != "" && step.SHA256 != r.SHA256 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"deckhand/internal/chat/view"
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
@@ -52,11 +53,11 @@ func TestSteps(t *testing.T) {
 	some := func(first, total int, running bool, list ...store.Step) store.Steps {
 		return store.Steps{First: first, Total: total, Running: running, List: list}
 	}
-	at := render.StepsPage{Turn: 12, First: -1}
-	one := func(n, page int) render.StepsPage { return render.StepsPage{Turn: 12, First: 10, Step: n, Page: page} }
+	at := view.StepsPage{Turn: 12, First: -1}
+	one := func(n, page int) view.StepsPage { return view.StepsPage{Turn: 12, First: 10, Step: n, Page: page} }
 	long := results(map[string]string{tests.ToolUseID: mrkdwntest.Prose(120_000)})
 	j := newJudge(t)
-	for name, v := range map[string]render.StepsView{
+	for name, v := range map[string]view.Steps{
 		"list":             {Page: at, Steps: all, Found: found},
 		"list being read":  {Page: at, Steps: all},
 		"list unread":      {Page: at, Steps: all, Unread: true},
@@ -89,15 +90,15 @@ func TestAStepIsShownWhole(t *testing.T) {
 	o := render.Options{Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "•••") }}
 	var all strings.Builder
 	for page := 0; ; page++ {
-		m := render.Steps(render.StepsView{
-			Page: render.StepsPage{Turn: 12, Step: 1, Page: page}, Steps: store.Steps{Total: 1, List: []store.Step{s}},
+		m := render.Steps(view.Steps{
+			Page: view.StepsPage{Turn: 12, Step: 1, Page: page}, Steps: store.Steps{Total: 1, List: []store.Step{s}},
 			Found: results(map[string]string{s.ToolUseID: content}),
 		}, o)
 		for _, problem := range checkModal(m) {
 			t.Errorf("page %d: %s", page, problem)
 		}
 		all.WriteString(preOf(m.Blocks.BlockSet))
-		if !strings.Contains(string(asJSON(t, m)), render.ActionStepPage+":next") {
+		if !strings.Contains(string(asJSON(t, m)), view.ActionStepPage+":next") {
 			break
 		}
 	}
@@ -128,12 +129,12 @@ func TestOnlyTurnsWithStepsShowThem(t *testing.T) {
 
 func TestParseStepsPage(t *testing.T) {
 	t.Parallel()
-	p := render.StepsPage{Turn: 12, First: -1, Step: 3, Page: 2}
-	if got, ok := render.ParseStepsPage(p.String()); !ok || got != p {
+	p := view.StepsPage{Turn: 12, First: -1, Step: 3, Page: 2}
+	if got, ok := view.ParseStepsPage(p.String()); !ok || got != p {
 		t.Errorf("%+v, %v", got, ok)
 	}
 	for _, bad := range []string{"", "12", "{}", `{"turn":-1}`, `{"turn":1,"first":-2}`, `{"turn":1,"step":-1}`, `{"turn":1,"page":-1}`, fmt.Sprint(nil)} {
-		if _, ok := render.ParseStepsPage(bad); ok {
+		if _, ok := view.ParseStepsPage(bad); ok {
 			t.Errorf("%q is a page", bad)
 		}
 	}
@@ -148,7 +149,7 @@ func TestALongResultIsBounded(t *testing.T) {
 	s := step("Bash", `{"command":"cat all"}`, 0)
 	for at := range len(secret) { // the cut goes through each of its characters
 		found := results(map[string]string{s.ToolUseID: strings.Repeat("x", 1<<20-at) + secret + strings.Repeat("漢", 2<<20)})
-		v := render.StepsView{Page: render.StepsPage{Turn: 12, Step: 1, Page: 1000}, Steps: store.Steps{Total: 1, List: []store.Step{s}}, Found: found}
+		v := view.Steps{Page: view.StepsPage{Turn: 12, Step: 1, Page: 1000}, Steps: store.Steps{Total: 1, List: []store.Step{s}}, Found: found}
 		m := render.Steps(v, render.Options{Redact: redact.New(secret).Redact})
 		shown := string(asJSON(t, m))
 		if strings.Contains(shown, "hu") || strings.Contains(shown, "漢漢漢漢漢漢漢漢漢漢漢") || !strings.Contains(shown, "… another 6.3 MB of it are not shown here.") {
@@ -166,8 +167,8 @@ func TestStepsWithoutFrames(t *testing.T) {
 		agent.ToolUseID: "<tools-used-before-summary>Bash, Read</tools-used-before-summary>\n\nIt is here.",
 		long.ToolUseID:  "<persisted-output>\nOutput too large (48KB). Full output saved to: /home/x.txt\n\nPreview (first 2KB):\n1\n2\n</persisted-output>",
 	})
-	list := string(asJSON(t, render.Steps(render.StepsView{Page: render.StepsPage{Turn: 12, First: -1}, Steps: store.Steps{Total: 2, List: []store.Step{agent, long}}, Found: found}, render.Options{})))
-	one := string(asJSON(t, render.Steps(render.StepsView{Page: render.StepsPage{Turn: 12, Step: 2}, Steps: store.Steps{Total: 2, List: []store.Step{long}}, Found: found}, render.Options{})))
+	list := string(asJSON(t, render.Steps(view.Steps{Page: view.StepsPage{Turn: 12, First: -1}, Steps: store.Steps{Total: 2, List: []store.Step{agent, long}}, Found: found}, render.Options{})))
+	one := string(asJSON(t, render.Steps(view.Steps{Page: view.StepsPage{Turn: 12, Step: 2}, Steps: store.Steps{Total: 2, List: []store.Step{long}}, Found: found}, render.Options{})))
 	for _, shown := range []string{list, one} {
 		if strings.Contains(shown, "done, 5 lines") || strings.Contains(shown, "persisted-output") || strings.Contains(shown, "before-summary") {
 			t.Error(shown)
@@ -184,7 +185,7 @@ func TestStepsAreRedacted(t *testing.T) {
 	s := step("mcp__x__y", `{"`+secret+`":"a","b":{"`+secret+`":1}}`, 1)
 	long := results(map[string]string{s.ToolUseID: strings.Repeat(strings.Repeat("x", 61)+secret, 900)})
 	for page := range 9 {
-		v := render.StepsView{Page: render.StepsPage{Turn: 12, Step: 1, Page: page}, Steps: store.Steps{Total: 1, List: []store.Step{s}}, Found: long}
+		v := view.Steps{Page: view.StepsPage{Turn: 12, Step: 1, Page: page}, Steps: store.Steps{Total: 1, List: []store.Step{s}}, Found: long}
 		shown, err := json.Marshal(render.Steps(v, render.Options{Redact: redact.New(secret).Redact}))
 		if err != nil || strings.Contains(string(shown), "unter2") || !strings.Contains(string(shown), "[redacted]") {
 			t.Errorf("page %d: %v: %s", page, err, shown)

@@ -9,6 +9,8 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 )
 
@@ -44,10 +46,10 @@ type Task struct {
 const taskMax = 200
 
 // stream is what of a page that is being written can be appended; of an ended turn's, all.
-func (v *view) stream(s sheet, number int) *Stream {
+func (v *turnView) stream(s sheet, number int) *Stream {
 	turn := strconv.FormatInt(v.t.ID, 10)
 	out := &Stream{
-		Head: []slack.Block{slack.NewActionBlock(StreamID(turn, strconv.Itoa(number)), button(ActionStop, turn, "Stop", ""))},
+		Head: []slack.Block{slack.NewActionBlock(StreamID(turn, strconv.Itoa(number)), button(view.ActionStop, turn, "Stop", ""))},
 		Plan: v.plan(),
 	}
 	for _, p := range s.segments {
@@ -82,7 +84,7 @@ func (v *view) stream(s sheet, number int) *Stream {
 }
 
 // grows reports whether the last text of the turn is being written.
-func (v *view) grows() bool {
+func (v *turnView) grows() bool {
 	n := len(v.t.Content.Items) - 1
 	if v.ended || n < 0 || v.t.Content.Items[n].Final {
 		return false
@@ -97,7 +99,7 @@ func StreamID(turn, page string) string { return "turn:" + turn + ":stream:" + p
 // seam is up to where a cleaned text that is being written can be shown for good: the last
 // end of a line, as each line is judged by itself, or the last end of a sentence where
 // nothing is open that later text would close.
-func (v *view) seam(s string) int {
+func (v *turnView) seam(s string) int {
 	items := v.t.Content.Items
 	whole := items[len(items)-1].Text
 	said := strings.TrimRight(whole, " \t\n")
@@ -137,9 +139,9 @@ func closed(s string) bool {
 }
 
 // task is a tool use as a task of a stream.
-func (v *view) task(it *claude.Item) *Task {
+func (v *turnView) task(it *claude.Item) *Task {
 	t := it.Tool
-	title := mrkdwn.Visible(toolName(t.Name))
+	title := plaintext.Visible(view.ToolName(t.Name))
 	if arg := v.argument(t); arg != "" {
 		title += " " + arg
 	}
@@ -163,7 +165,7 @@ func (v *view) task(it *claude.Item) *Task {
 }
 
 // plan is the model's list of work as tasks, while something is left of it.
-func (v *view) plan() []Task {
+func (v *turnView) plan() []Task {
 	if v.todos() == "" {
 		return nil
 	}
@@ -180,14 +182,14 @@ func (v *view) plan() []Task {
 		case "in_progress":
 			status = slack.TaskCardStatusInProgress
 		}
-		out = append(out, Task{ID: "step:" + strconv.Itoa(i), Title: plainTask(mrkdwn.Visible(v.o.redact(todo.Text))), Status: status})
+		out = append(out, Task{ID: "step:" + strconv.Itoa(i), Title: plainTask(plaintext.Visible(v.o.redact(todo.Text))), Status: status})
 	}
 	return out
 }
 
 // plainTask is a line of mrkdwn as a plain one in which no mention is live.
 func plainTask(s string) string {
-	s = html.UnescapeString(strings.ReplaceAll(mrkdwn.OneLine(s), "`", ""))
-	s = strings.NewReplacer("<", "<\u200b", "&", "&\u200b").Replace(mrkdwn.Mute(s))
-	return mrkdwn.Clip(s, taskMax)
+	s = html.UnescapeString(strings.ReplaceAll(plaintext.OneLine(s), "`", ""))
+	s = strings.NewReplacer("<", "<\u200b", "&", "&\u200b").Replace(plaintext.Mute(s))
+	return plaintext.Clip(s, taskMax)
 }

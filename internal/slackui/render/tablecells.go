@@ -6,7 +6,7 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/plaintext"
 )
 
 // cells are a row of a table. Slack refuses empty cells.
@@ -20,11 +20,11 @@ func cells(texts ...string) []slack.TableCell {
 
 // cellText is text for a cell, in one line. Spaces that do not break stay.
 func cellText(s string) string {
-	words := strings.FieldsFunc(mrkdwn.Mute(mrkdwn.Printable(s)), func(r rune) bool { return unicode.IsSpace(r) && r != '\u00a0' })
+	words := strings.FieldsFunc(plaintext.Mute(plaintext.Printable(s)), func(r rune) bool { return unicode.IsSpace(r) && r != '\u00a0' })
 	if len(words) == 0 {
 		return " "
 	}
-	return mrkdwn.Clip(strings.Join(words, " "), 200)
+	return plaintext.Clip(strings.Join(words, " "), 200)
 }
 
 func boldCells(texts ...string) []slack.TableCell {

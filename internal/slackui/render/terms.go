@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store"
 )
@@ -46,7 +48,7 @@ func (c *card) grounds(most int) string {
 	t := c.a.Terms
 	if _, isRule := policy.Told(t.Rule); !isRule && (policy.ForRules(t.Because) || c.a.Edited.Times > 0) { // it is of what was asked
 		t.Because = ""
-	} else if !isRule && strings.HasSuffix(t.Because, " is outside the workspace") && tools[c.a.ToolName].verb != "" {
+	} else if !isRule && strings.HasSuffix(t.Because, " is outside the workspace") && view.Tools[c.a.ToolName].Verb != "" {
 		t.Because = "" // the card warns of it, and names the file
 	}
 	return c.allGrounds(t, most)
@@ -54,7 +56,7 @@ func (c *card) grounds(most int) string {
 
 func (c *card) allGrounds(t store.Terms, most int) string {
 	var parts []string
-	because := mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(t.Because)), most)
+	because := mrkdwn.EscapeWithin(c.o.redact(plaintext.OneLine(t.Because)), most)
 	rule, isRule := policy.Told(t.Rule)
 	if isRule {
 		rule = "rule " + mrkdwn.CodeWithin(c.o.redact(rule), most)
@@ -65,7 +67,7 @@ func (c *card) allGrounds(t store.Terms, most int) string {
 		parts = append(parts, said)
 	}
 	if c.a.DecisionReason != "" && !isHost(c.a) {
-		parts = append(parts, "Claude Code says: "+mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(c.a.DecisionReason)), most))
+		parts = append(parts, "Claude Code says: "+mrkdwn.EscapeWithin(c.o.redact(plaintext.OneLine(c.a.DecisionReason)), most))
 	}
 	return strings.Join(parts, " · ")
 }
@@ -191,7 +193,7 @@ func (c *card) secondWay() string {
 		return "" // a reply is heard in the thread alone
 	}
 	if c.a.Kind == store.ApprovalQuestion {
-		return "or reply " + mrkdwn.Code("deny "+Code(c.a)) + " to skip"
+		return "or reply " + mrkdwn.Code("deny "+view.Code(c.a)) + " to skip"
 	}
 	return "or reply " + mrkdwn.Code(approveWords(c.a))
 }

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"deckhand/internal/slackui/render"
-	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 )
 
 func TestTitle(t *testing.T) {
@@ -26,12 +26,12 @@ func TestTitle(t *testing.T) {
 		{strings.Repeat("ありがとう", 20), strings.Repeat("ありがとう", 20)[:59*3] + "…"},
 		{strings.Repeat("🇩🇪", 40), strings.Repeat("🇩🇪", 14) + "…"},
 	} {
-		got := render.Title(tt.prompt, redact)
+		got := view.Title(tt.prompt, redact)
 		if got != tt.want {
 			t.Errorf("%q:\n got %q\nwant %q", tt.prompt, got, tt.want)
 		}
-		if mrkdwn.Width(got) > 60 {
-			t.Errorf("%q: %d units", tt.prompt, mrkdwn.Width(got))
+		if plaintext.Width(got) > 60 {
+			t.Errorf("%q: %d units", tt.prompt, plaintext.Width(got))
 		}
 	}
 }
@@ -46,7 +46,7 @@ func TestSlug(t *testing.T) {
 		"b64ed1b2f0ad8c33c8a1 is broken":             "is-broken",
 		"-- /.lock @{1} ~^:":                         "lock-1",
 	} {
-		if got := render.Slug(title); got != want {
+		if got := view.Slug(title); got != want {
 			t.Errorf("%q: %q, want %q", title, got, want)
 		}
 	}

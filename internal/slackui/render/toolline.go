@@ -9,7 +9,9 @@ import (
 
 	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/money"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/render/mrkdwn"
 )
@@ -51,7 +53,7 @@ func unfinished(s claude.ToolState) bool {
 
 // lines renders a run: all of it when it is short, else a summary, a line for the
 // oldest calls that are not finished, and one for each of the last ones.
-func (v *view) lines(r *run) string {
+func (v *turnView) lines(r *run) string {
 	shown, rest := r.tools, []*claude.Item(nil)
 	if len(r.tools) > runLines && !r.asked {
 		const oldMax = 2
@@ -79,11 +81,11 @@ func (v *view) lines(r *run) string {
 			b.WriteByte('\n')
 		}
 		if i+1 < len(shown) && v.together(t, shown[i+1]) {
-			b.WriteString("✅ " + mrkdwn.Escape(toolName(t.Tool.Name)) + " " + v.argument(t.Tool))
+			b.WriteString("✅ " + mrkdwn.Escape(view.ToolName(t.Tool.Name)) + " " + v.argument(t.Tool))
 			continue
 		}
 		b.WriteString(v.line(t, ""))
-		if tools[t.Tool.Name].agent && unfinished(t.Tool.State) {
+		if view.Tools[t.Tool.Name].Agent && unfinished(t.Tool.State) {
 			work := v.children[t.ID]
 			for _, child := range work[max(0, len(work)-agents):] {
 				b.WriteString("\n")
@@ -96,7 +98,7 @@ func (v *view) lines(r *run) string {
 }
 
 // summary counts calls by name, the most frequent first.
-func (v *view) summary(tools []*claude.Item) string {
+func (v *turnView) summary(tools []*claude.Item) string {
 	if len(tools) == 0 {
 		return ""
 	}
@@ -121,7 +123,7 @@ func (v *view) summary(tools []*claude.Item) string {
 	}
 	const most = 4
 	for i, name := range names[:min(len(names), most)] {
-		names[i] = mrkdwn.Escape(mrkdwn.Clip(toolName(name), 30)) + " ×" + strconv.Itoa(times[name])
+		names[i] = mrkdwn.Escape(plaintext.Clip(view.ToolName(name), 30)) + " ×" + strconv.Itoa(times[name])
 	}
 	s += ": " + strings.Join(names[:min(len(names), most)], ", ")
 	if len(names) > most {
@@ -138,16 +140,16 @@ func (v *view) summary(tools []*claude.Item) string {
 
 // together reports whether two calls stand on one line: looks at something, with nothing to
 // tell of them but at what.
-func (v *view) together(a, b *claude.Item) bool {
+func (v *turnView) together(a, b *claude.Item) bool {
 	looks := func(it *claude.Item) bool {
 		_, granted := v.t.Granted[it.Tool.ID]
-		return it.Tool.State == claude.ToolDone && !granted && v.asked[it.Tool.ID].Status == "" && tools[it.Tool.Name].looks && v.argument(it.Tool) != ""
+		return it.Tool.State == claude.ToolDone && !granted && v.asked[it.Tool.ID].Status == "" && view.Tools[it.Tool.Name].Looks && v.argument(it.Tool) != ""
 	}
 	return a.Tool.Name == b.Tool.Name && looks(a) && looks(b)
 }
 
 // line renders one call: state, what it is and works on, what came out, and who decided.
-func (v *view) line(it *claude.Item, indent string) string {
+func (v *turnView) line(it *claude.Item, indent string) string {
 	t := it.Tool
 	r := v.asked[t.ID]
 	parts := []string{v.subject(t, r), v.outcome(t)}
@@ -159,7 +161,7 @@ func (v *view) line(it *claude.Item, indent string) string {
 	if g, ok := v.t.Granted[t.ID]; ok {
 		parts = append(parts, "by a rule of "+g.At.UTC().Format("2 Jan"))
 	}
-	if tools[t.Name].agent {
+	if view.Tools[t.Name].Agent {
 		if n := len(v.children[it.ID]); n > 0 {
 			parts = append(parts, plural(n, "tool call", "tool calls"))
 		}
@@ -171,7 +173,7 @@ func (v *view) line(it *claude.Item, indent string) string {
 }
 
 // sign is how a call stands, and how a request ended that did not let it run.
-func (v *view) sign(t *claude.ToolUse, r ask.Request) string {
+func (v *turnView) sign(t *claude.ToolUse, r ask.Request) string {
 	switch {
 	case notRun(r):
 		return statusSign(r.Status)
@@ -195,11 +197,11 @@ func (v *view) sign(t *claude.ToolUse, r ask.Request) string {
 }
 
 // subject is what a call does, and what it works on; struck where it did not run.
-func (v *view) subject(t *claude.ToolUse, r ask.Request) string {
+func (v *turnView) subject(t *claude.ToolUse, r ask.Request) string {
 	arg := v.argument(t)
-	s := joinNonEmpty(" ", mrkdwn.Escape(mrkdwn.Clip(toolName(t.Name), 40)), arg)
+	s := joinNonEmpty(" ", mrkdwn.Escape(plaintext.Clip(view.ToolName(t.Name), 40)), arg)
 	switch {
-	case tools[t.Name].unnamed && arg != "":
+	case view.Tools[t.Name].Unnamed && arg != "":
 		s = arg
 	case len(r.Answers) > 0 && !notRun(r):
 		s = v.answers(t, r)
@@ -211,23 +213,23 @@ func (v *view) subject(t *claude.ToolUse, r ask.Request) string {
 }
 
 // argument is what the call works on, as code.
-func (v *view) argument(t *claude.ToolUse) string {
+func (v *turnView) argument(t *claude.ToolUse) string {
 	if len(t.Input) == 0 {
 		return ""
 	}
 	s, more := subjectIn(t, v.workspace, v.o)
 	if more {
-		s = mrkdwn.Clip(s, argMax-2) + " …"
+		s = plaintext.Clip(s, argMax-2) + " …"
 	}
 	return mrkdwn.CodeWithin(s, argMax)
 }
 
 // awaited is what a call waits for while it is asked about.
-func awaited(t *claude.ToolUse) string { return cmp.Or(tools[t.Name].awaits, "approval") }
+func awaited(t *claude.ToolUse) string { return cmp.Or(view.Tools[t.Name].Awaits, "approval") }
 
 // outcome says how a call stands, in a word and not by its sign alone, or what came out of one
 // that is done.
-func (v *view) outcome(t *claude.ToolUse) string {
+func (v *turnView) outcome(t *claude.ToolUse) string {
 	if r := v.asked[t.ID]; notRun(r) || len(r.Answers) > 0 {
 		return "" // the decision says all
 	}
@@ -247,19 +249,19 @@ func (v *view) outcome(t *claude.ToolUse) string {
 		return "running"
 	case claude.ToolDone:
 	}
-	return cmp.Or(tools[t.Name].allowed, v.gist(t))
+	return cmp.Or(view.Tools[t.Name].Allowed, v.gist(t))
 }
 
 // gist is what came out of a call that is done, in a few words.
-func (v *view) gist(t *claude.ToolUse) string {
-	k := tools[t.Name]
-	if k.gist != nil {
-		if said := k.gist(v, t); said != "" {
+func (v *turnView) gist(t *claude.ToolUse) string {
+	k := view.Tools[t.Name]
+	if gist := gists[t.Name]; gist != nil {
+		if said := gist(v, t); said != "" {
 			return said
 		}
 	}
 	switch {
-	case k.agent || t.ResultBytes < 0: // nothing is known of it
+	case k.Agent || t.ResultBytes < 0: // nothing is known of it
 		return ""
 	case t.ResultBytes > len(t.Result):
 		return bytesOf(t.ResultBytes) // only the beginning was kept
@@ -270,7 +272,7 @@ func (v *view) gist(t *claude.ToolUse) string {
 }
 
 // failure is a failed call's exit code or the first line of what it said, after “failed”.
-func (v *view) failure(t *claude.ToolUse) string {
+func (v *turnView) failure(t *claude.ToolUse) string {
 	plain, _ := t.Unframed()
 	first := strings.TrimPrefix(firstLine(plain), "Error: ")
 	if rest, ok := strings.CutPrefix(first, "Exit code "); ok && len(rest) <= 3 {
@@ -279,7 +281,7 @@ func (v *view) failure(t *claude.ToolUse) string {
 	if first == "" {
 		return ""
 	}
-	return ": " + mrkdwn.Escape(mrkdwn.Clip(mrkdwn.Visible(v.o.redact(first)), 32))
+	return ": " + mrkdwn.Escape(plaintext.Clip(plaintext.Visible(v.o.redact(first)), 32))
 }
 
 func firstLine(s string) string {

@@ -9,94 +9,21 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 )
 
-// tool is what people are told of a tool of Claude Code's: in the status line while it runs,
-// in its line of the thread, and on the card that asks about it. The zero value is right for a
-// tool of which nothing is known, such as an MCP server's: its name, the first text of its
-// input, and on its card all of its input as JSON. What a tool may do is decided by package
-// policy, which has a table of its own.
-type tool struct {
-	name    string // for people; empty: as Claude Code calls it
-	subject string // gjson path to what it works on in its input; empty: the input's first text
-	file    bool   // the subject is a path, and is shown as seen from the workspace
-
-	// The status line is doing and the subject, of a file its last name, or what brief makes of
-	// it. Without doing, or where there is no subject, it is idle.
-	doing, idle string
-	brief       func(subject string) string
-
-	unnamed bool // the line in the thread has the subject without the name
-	looks   bool // it changes nothing and its result is not told: such calls share a line
-	agent   bool // it starts a subagent
-	// gist is what came out, in a few words; empty: how long its result is.
-	gist func(v *view, t *claude.ToolUse) string
-	// What it waits for while people are asked, and what they did who let it run or did not;
-	// empty: "approval", "approved", "denied".
-	awaits, allowed, denied string
-
-	// verb begins the headline of the card of a tool whose subject is a file.
-	verb string
-	// card fills in what matters of the input, and marks the fields that it shows. It reports
-	// whether it understood them: else the card has all of the input as JSON.
-	card func(r *request, s *fieldSet) bool
-	// change is the field that whoever decides may change, and further are others beside it.
-	change  string
-	further []formField
+// gists are what came out of a call, in a few words; empty: how long its result is.
+var gists = map[string]func(v *turnView, t *claude.ToolUse) string{
+	"Bash": gistOfCommand, "Grep": gistOfSearch, "Write": gistOfWriting, "Edit": gistOfEdit,
 }
 
-// The tools by which the model asks people.
-const (
-	questionTool = "AskUserQuestion"
-	planTool     = "ExitPlanMode"
-)
-
-// tools are all that something is known of.
-var tools = map[string]tool{
-	"Bash": {
-		subject: "command", doing: "is running", idle: "is running a command", unnamed: true,
-		gist: gistOfCommand, card: cardOfCommand, change: "command",
-	},
-
-	"Read": {subject: "file_path", file: true, doing: "is reading", idle: "is reading files", looks: true, verb: "read", card: cardOfReading},
-	"Glob": {subject: "pattern", idle: "is searching the files", looks: true},
-	"Grep": {subject: "pattern", idle: "is searching the files", looks: true, gist: gistOfSearch},
-
-	"Write": {
-		subject: "file_path", file: true, doing: "is editing", idle: "is editing files",
-		gist: gistOfWriting, verb: "write", card: cardOfWriting, change: "content",
-	},
-	"Edit": {
-		subject: "file_path", file: true, doing: "is editing", idle: "is editing files",
-		gist: gistOfEdit, verb: "edit", card: cardOfEdit, change: "new_string",
-	},
-	"NotebookEdit": {
-		subject: "notebook_path", file: true, doing: "is editing", idle: "is editing files",
-		verb: "edit", card: cardOfNotebook, change: "new_source",
-	},
-
-	"WebFetch":         {subject: "url", doing: "is reading", idle: "is reading the web", brief: hostName},
-	"WebSearch":        {subject: "query", idle: "is searching the web"},
-	policy.NetworkTool: {card: (*request).host},
-
-	"Agent": {subject: "description", doing: "has a subagent at work:", idle: "has a subagent at work", agent: true},
-	"Task":  {subject: "description", doing: "has a subagent at work:", idle: "has a subagent at work", agent: true},
-	"Skill": {subject: "skill"},
-
-	"mcp__deckhand__post_file":   {name: "Post file", subject: "path", file: true, doing: "is posting", idle: "is posting a file"},
-	"mcp__deckhand__preview":     {name: "Preview", idle: "is looking at the page"},
-	"mcp__deckhand__read_thread": {name: "Read thread", subject: "link", idle: "is reading the thread", looks: true},
-	"mcp__deckhand__skill":       {name: "Read skill", subject: "name", idle: "is reading a skill", looks: true},
-	"mcp__deckhand__open_pull_request": {name: "Open pull request", subject: "title", doing: "is opening a pull request:", idle: "is opening a pull request", card: cardOfPull, change: "body", further: []formField{
-		{key: "title", label: "Title", kind: lineField}, {key: "labels", label: "Labels, with commas between", kind: listField}, {key: "draft", label: "It is a draft", kind: flagField},
-	}},
-	"mcp__deckhand__read_pull_request":  {name: "Read pull request", idle: "is reading the pull request", looks: true},
-	"mcp__deckhand__merge_pull_request": {name: "Merge pull request", subject: "method", idle: "is merging the pull request"},
-	"mcp__deckhand__reply_to_review":    {name: "Answer a review", subject: "text", idle: "is answering a review"},
-
-	questionTool: {name: "Question", subject: "questions.0.question", awaits: "an answer", allowed: "answered", denied: "skipped"},
-	planTool:     {name: "Plan", awaits: "a decision"},
+// inputCards fill in what matters of an input on a card, and mark the fields that they show. They
+// report whether they understood them: else the card has all of the input as JSON.
+var inputCards = map[string]func(r *request, s *view.FieldSet) bool{
+	"Bash": cardOfCommand, "Read": cardOfReading, "Write": cardOfWriting, "Edit": cardOfEdit, "NotebookEdit": cardOfNotebook,
+	policy.NetworkTool: (*request).host, "mcp__deckhand__open_pull_request": cardOfPull,
 }
 
 // fieldWords name the fields of Claude Code's own tools.
@@ -110,25 +37,12 @@ var fieldWords = map[string]string{
 	"plan": "Plan", "questions": "Questions", "host": "Host", "port": "Port",
 }
 
-// toolName is a tool's name for people; mcp__server__tool is "server · tool".
-func toolName(name string) string {
-	if known := tools[name].name; known != "" {
-		return known
-	}
-	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
-		if server, tool, ok := strings.Cut(rest, "__"); ok {
-			return server + " · " + tool
-		}
-	}
-	return name
-}
-
 // subjectIn is what a call works on: the first line of it, redacted, a path as seen from the
 // workspace. more reports that there is more of it.
 func subjectIn(t *claude.ToolUse, workspace string, o Options) (s string, more bool) {
-	k := tools[t.Name]
-	if k.subject != "" {
-		s = gjson.GetBytes(t.Input, k.subject).String()
+	k := view.Tools[t.Name]
+	if k.Subject != "" {
+		s = gjson.GetBytes(t.Input, k.Subject).String()
 	} else {
 		gjson.ParseBytes(t.Input).ForEach(func(_, value gjson.Result) bool {
 			if value.Type == gjson.String {
@@ -139,11 +53,11 @@ func subjectIn(t *claude.ToolUse, workspace string, o Options) (s string, more b
 	}
 	s, _, more = strings.Cut(strings.TrimSpace(s), "\n")
 	more = more || len(s) > redactMax
-	s = o.redact(mrkdwn.Prefix(s, redactMax))
+	s = o.redact(plaintext.Prefix(s, redactMax))
 	switch {
-	case k.file:
+	case k.File:
 		s = relative(s, workspace)
-	case t.Name == planTool:
+	case t.Name == view.PlanTool:
 		s = strings.TrimLeft(s, "# ") // it begins with a heading
 	}
 	return s, more
@@ -151,47 +65,39 @@ func subjectIn(t *claude.ToolUse, workspace string, o Options) (s string, more b
 
 // doingTool is what a call that runs does.
 func doingTool(t *claude.ToolUse, workspace string, o Options) string {
-	k := tools[t.Name]
-	if k.doing != "" {
+	k := view.Tools[t.Name]
+	if k.Doing != "" {
 		if s, _ := subjectIn(t, workspace, o); s != "" {
 			switch {
-			case k.file:
+			case k.File:
 				s = path.Base(s)
-			case k.brief != nil:
-				s = k.brief(s)
+			case k.Brief != nil:
+				s = k.Brief(s)
 			}
-			return k.doing + " " + s
+			return k.Doing + " " + s
 		}
 	}
 	if claude.ToolKeepsList(t.Name) {
 		return "is planning"
 	}
-	return cmp.Or(k.idle, "is using "+toolName(t.Name))
+	return cmp.Or(k.Idle, "is using "+view.ToolName(t.Name))
 }
 
-// hostName is the host of an address, or what is no address.
-func hostName(address string) string {
-	if _, rest, ok := strings.Cut(address, "://"); ok {
-		address, _, _ = strings.Cut(rest, "/")
-	}
-	return address
-}
-
-func gistOfCommand(_ *view, t *claude.ToolUse) string {
+func gistOfCommand(_ *turnView, t *claude.ToolUse) string {
 	if strings.TrimSpace(t.Result) == "" && t.ResultBytes == 0 {
 		return "no output"
 	}
 	return ""
 }
 
-func gistOfSearch(v *view, t *claude.ToolUse) string {
+func gistOfSearch(v *turnView, t *claude.ToolUse) string {
 	if first := firstLine(t.Result); strings.HasPrefix(first, "Found ") || strings.HasPrefix(first, "No ") {
-		return mrkdwn.Escape(mrkdwn.Clip(v.o.redact(lowerFirst(first)), 40))
+		return mrkdwn.Escape(plaintext.Clip(v.o.redact(lowerFirst(first)), 40))
 	}
 	return ""
 }
 
-func gistOfWriting(_ *view, t *claude.ToolUse) string {
+func gistOfWriting(_ *turnView, t *claude.ToolUse) string {
 	content := gjson.GetBytes(t.Input, "content")
 	if !content.Exists() {
 		return ""
@@ -201,7 +107,7 @@ func gistOfWriting(_ *view, t *claude.ToolUse) string {
 
 // gistOfEdit counts the lines that a replacement adds and removes, without what both texts
 // have in common at their ends.
-func gistOfEdit(_ *view, t *claude.ToolUse) string {
+func gistOfEdit(_ *turnView, t *claude.ToolUse) string {
 	before, after := gjson.GetBytes(t.Input, "old_string"), gjson.GetBytes(t.Input, "new_string")
 	if !before.Exists() || !after.Exists() {
 		return ""
@@ -220,23 +126,23 @@ func gistOfEdit(_ *view, t *claude.ToolUse) string {
 	return plusMinus(len(lb), len(la))
 }
 
-func cardOfCommand(r *request, s *fieldSet) bool {
-	command, ok := s.text("command")
+func cardOfCommand(r *request, s *view.FieldSet) bool {
+	command, ok := s.Text("command")
 	if !ok {
 		return false
 	}
 	r.verb, r.pre, r.command = "run", command, true
-	r.why, _ = s.text("description")
-	if s.flag("run_in_background") {
+	r.why, _ = s.Text("description")
+	if s.Flag("run_in_background") {
 		r.facts = append(r.facts, "goes on in the background")
 	}
-	if s.flag("dangerouslyDisableSandbox") {
+	if s.Flag("dangerouslyDisableSandbox") {
 		r.cautions = append(r.cautions, "It asks to run outside of the sandbox.")
 	}
 	return true
 }
 
-func cardOfReading(r *request, _ *fieldSet) bool {
+func cardOfReading(r *request, _ *view.FieldSet) bool {
 	if r.verb != "read" { // a file of which the name alone is shown
 		return false
 	}
@@ -244,29 +150,29 @@ func cardOfReading(r *request, _ *fieldSet) bool {
 	return true
 }
 
-func cardOfWriting(r *request, s *fieldSet) bool {
-	content, ok := s.text("content")
+func cardOfWriting(r *request, s *view.FieldSet) bool {
+	content, ok := s.Text("content")
 	r.pre = content
 	r.facts = append(r.facts, "the whole file: "+plural(len(splitLines(content)), "line", "lines"))
 	return ok
 }
 
 // cardOfPull shows the text of a pull request: its headline has the title.
-func cardOfPull(r *request, s *fieldSet) bool {
-	body, ok := s.text("body")
-	_, titled := s.text("title")
+func cardOfPull(r *request, s *view.FieldSet) bool {
+	body, ok := s.Text("body")
+	_, titled := s.Text("title")
 	r.verb, r.object, r.pre = "open", "a pull request", body
 	return ok && titled
 }
 
-func cardOfEdit(r *request, s *fieldSet) bool {
-	before, ok1 := s.text("old_string")
-	after, ok2 := s.text("new_string")
-	r.edit(before, after, s.flag("replace_all"))
+func cardOfEdit(r *request, s *view.FieldSet) bool {
+	before, ok1 := s.Text("old_string")
+	after, ok2 := s.Text("new_string")
+	r.edit(before, after, s.Flag("replace_all"))
 	return ok1 && ok2
 }
 
-func cardOfNotebook(r *request, s *fieldSet) (ok bool) {
-	r.pre, ok = s.text("new_source")
+func cardOfNotebook(r *request, s *view.FieldSet) (ok bool) {
+	r.pre, ok = s.Text("new_source")
 	return ok
 }

@@ -1,6 +1,6 @@
 package render
 
-import "deckhand/internal/slackui/render/mrkdwn"
+import "deckhand/internal/plaintext"
 
 // retold shows how what the model is told of a tool has changed since it was allowed, each text
 // in about most units from where they differ on.
@@ -37,8 +37,8 @@ func textFrom(text []rune, at, most int) string {
 		from = min(at, len(text)) - textBefore
 		out = "(" + count(from) + " characters before)… "
 	}
-	rest := mrkdwn.Visible(string(text[from:]))
-	if shown := mrkdwn.Prefix(rest, most); shown != rest {
+	rest := plaintext.Visible(string(text[from:]))
+	if shown := plaintext.Prefix(rest, most); shown != rest {
 		return out + shown + " …(" + count(runes(rest)-runes(shown)) + " more characters)"
 	}
 	return out + rest

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 )
 
@@ -16,7 +18,7 @@ func (c *card) touches(most int) string {
 	if !c.pending() || len(c.a.Touches) == 0 || json.Unmarshal(c.a.Touches, &p) != nil {
 		return ""
 	}
-	if len(p.Touches) == 1 && tools[c.a.ToolName].file { // the file that it names
+	if len(p.Touches) == 1 && view.Tools[c.a.ToolName].File { // the file that it names
 		switch t := p.Touches[0]; {
 		case t.Outside:
 			return ""
@@ -38,7 +40,7 @@ func (c *card) touches(most int) string {
 	}
 	said, used := "", 0
 	for i, part := range parts {
-		if used += mrkdwn.Width(part) + 3; used > most && i > 0 {
+		if used += plaintext.Width(part) + 3; used > most && i > 0 {
 			said += " · and " + count(len(parts)-i) + " more"
 			break
 		}
@@ -57,7 +59,7 @@ func (c *card) untold(list []string, besides bool) string {
 		return ""
 	}
 	for i, u := range list {
-		list[i] = mrkdwn.EscapeWithin(c.o.redact(mrkdwn.OneLine(u)), 150)
+		list[i] = mrkdwn.EscapeWithin(c.o.redact(plaintext.OneLine(u)), 150)
 	}
 	said := strings.Join(list, "; ")
 	if besides {

@@ -11,11 +11,13 @@ import (
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 )
 
-// view is a turn, or a part of one, being rendered.
-type view struct {
+// turnView is a turn, or a part of one, being rendered.
+type turnView struct {
 	t         agent.TurnView
 	o         Options
 	workspace string
@@ -54,8 +56,8 @@ func Turn(t agent.TurnView, o Options) []Page {
 const pagesPerPart = 16
 
 // partsOf cuts a turn at its cards, and at its closing answer.
-func partsOf(t agent.TurnView, o Options) []*view {
-	v := &view{t: t, o: o, workspace: cmp.Or(o.Workspace, t.Workspace), ended: t.State.Ended()}
+func partsOf(t agent.TurnView, o Options) []*turnView {
+	v := &turnView{t: t, o: o, workspace: cmp.Or(o.Workspace, t.Workspace), ended: t.State.Ended()}
 	cards := ownCards(t, o)
 	part := map[string]int{} // of calls on cards
 	for _, c := range t.Cards {
@@ -96,7 +98,7 @@ func partsOf(t agent.TurnView, o Options) []*view {
 			items[at] = append(items[at], it)
 		}
 	}
-	var parts []*view
+	var parts []*turnView
 	for n, list := range items {
 		p := *v
 		p.number, p.most, p.before = n*pagesPerPart, pagesMax, v.before
@@ -137,7 +139,7 @@ func GoesOn(t agent.TurnView, o Options, cardID string) bool {
 }
 
 // pages renders a part of a turn; the turn is continued in a later one or not.
-func (v *view) pages(continued bool) []Page {
+func (v *turnView) pages(continued bool) []Page {
 	switch {
 	case v.card != nil && v.card.Open(), v.card == nil && !continued && v.waitsToPost():
 		return nil
@@ -174,14 +176,14 @@ func (s segment) cost() int {
 	case s.run != nil:
 		return s.run.cost()
 	case s.line != "":
-		return mrkdwn.Width(s.line)
+		return plaintext.Width(s.line)
 	}
-	return mrkdwn.Width(s.text)
+	return plaintext.Width(s.text)
 }
 
 // read puts items in order. What subagents do stands in the line of
 // the call that started them.
-func (v *view) read(items []claude.Item) []segment {
+func (v *turnView) read(items []claude.Item) []segment {
 	out := make([]segment, 0, len(items))
 	if v.card != nil {
 		out = append(out, v.requests(items)...)
@@ -189,7 +191,7 @@ func (v *view) read(items []claude.Item) []segment {
 	var current *run
 	var parents map[string]bool
 	for i := range items {
-		if it := &items[i]; it.Tool != nil && tools[it.Tool.Name].agent {
+		if it := &items[i]; it.Tool != nil && view.Tools[it.Tool.Name].Agent {
 			if parents == nil {
 				parents = map[string]bool{}
 			}
@@ -217,7 +219,7 @@ func (v *view) read(items []claude.Item) []segment {
 				out = append(out, segment{run: current})
 			}
 			current.tools = append(current.tools, it)
-			current.agent = current.agent || tools[it.Tool.Name].agent
+			current.agent = current.agent || view.Tools[it.Tool.Name].Agent
 			if plan := v.approvedPlan(it.Tool); asked && plan != "" {
 				out, current = append(out, segment{text: plan}), nil
 			}
@@ -238,7 +240,7 @@ func (v *view) read(items []claude.Item) []segment {
 }
 
 // words renders an item that is no tool call; an empty segment means nothing.
-func (v *view) words(it *claude.Item) segment {
+func (v *turnView) words(it *claude.Item) segment {
 	text := it.Text
 	if !it.Final && !v.ended {
 		text = holdBack(text)
@@ -247,7 +249,7 @@ func (v *view) words(it *claude.Item) segment {
 	case claude.ItemText:
 		return segment{text: strings.TrimSpace(mrkdwn.Clean(v.readable(v.o.redact(text), it.Final || v.ended)))}
 	case claude.ItemCommandOutput:
-		text = strings.Trim(mrkdwn.Printable(v.o.redact(text)), "\n")
+		text = strings.Trim(plaintext.Printable(v.o.redact(text)), "\n")
 		if text == "" {
 			return segment{}
 		}
@@ -259,8 +261,8 @@ func (v *view) words(it *claude.Item) segment {
 		if it.Error {
 			icon = "⚠️ "
 		}
-		if text = mrkdwn.OneLine(mrkdwn.Visible(v.o.redact(text))); text != "" {
-			return segment{line: icon + mrkdwn.Escape(mrkdwn.Clip(text, 300))}
+		if text = plaintext.OneLine(plaintext.Visible(v.o.redact(text))); text != "" {
+			return segment{line: icon + mrkdwn.Escape(plaintext.Clip(text, 300))}
 		}
 	case claude.ItemToolUse, claude.ItemThinking:
 	}
@@ -270,10 +272,10 @@ func (v *view) words(it *claude.Item) segment {
 // hasNews reports whether there is something to say before there is any text: why nothing
 // goes on. That work goes on is no news, and that a decision is waited for stands on its
 // card.
-func (v *view) hasNews() bool { return v.t.Held != "" || v.t.Content.Status != "" }
+func (v *turnView) hasNews() bool { return v.t.Held != "" || v.t.Content.Status != "" }
 
 // page builds the message of one sheet.
-func (v *view) page(s sheet, n int, last, cut bool) Page {
+func (v *turnView) page(s sheet, n int, last, cut bool) Page {
 	blocks := make([]slack.Block, 0, len(s.segments)+5)
 	id := func(kind string) string {
 		return "turn:" + strconv.FormatInt(v.t.ID, 10) + ":" + strconv.Itoa(n) + ":" + kind + strconv.Itoa(len(blocks))
@@ -334,14 +336,14 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 	switch {
 	case !v.ended:
 		instead = "To stop it, write " + mrkdwn.Code("stop") + "."
-		kind, buttons = "stop", append(buttons, button(ActionStop, turn, "Stop", ""))
+		kind, buttons = "stop", append(buttons, button(view.ActionStop, turn, "Stop", ""))
 	case v.t.Continue:
-		kind, buttons = "continue", append(buttons, button(ActionContinue, turn, "Continue", slack.StylePrimary))
+		kind, buttons = "continue", append(buttons, button(view.ActionContinue, turn, "Continue", slack.StylePrimary))
 	case v.t.OpensPull:
-		kind, buttons = "pull", append(buttons, button(ActionOpenPull, turn, "Open pull request", slack.StylePrimary))
+		kind, buttons = "pull", append(buttons, button(view.ActionOpenPull, turn, "Open pull request", slack.StylePrimary))
 	}
 	if v.ended && v.t.Committed {
-		kind, buttons = cmp.Or(kind, "diff"), append(buttons, button(ActionDiff, DiffPage{Turn: v.t.ID}.String(), "View diff", ""))
+		kind, buttons = cmp.Or(kind, "diff"), append(buttons, button(view.ActionDiff, view.DiffPage{Turn: v.t.ID}.String(), "View diff", ""))
 	}
 	if v.t.Steps > 0 {
 		kind, buttons = cmp.Or(kind, "steps"), append(buttons, stepsButton(v.t.ID))
@@ -357,7 +359,7 @@ func (v *view) page(s sheet, n int, last, cut bool) Page {
 
 // told is the text of a sheet that its fallback begins with, and how many tools it has: if it
 // is the last one, what was said after them.
-func (v *view) told(s sheet, last bool) (text string, tools int) {
+func (v *turnView) told(s sheet, last bool) (text string, tools int) {
 	for _, p := range s.segments {
 		switch {
 		case p.run != nil:
@@ -382,7 +384,7 @@ func (v *view) told(s sheet, last bool) (text string, tools int) {
 }
 
 // call has the first page of a closing answer mention who has left the thread.
-func (v *view) call(p Page) Page {
+func (v *turnView) call(p Page) Page {
 	call := mrkdwn.Mention(v.o.Call) + ", this is done:"
 	p.Text = mrkdwn.ClipEscaped(call+" "+p.Text, fallbackMax)
 	p.Blocks = slices.Insert(p.Blocks, 0, slack.Block(contextBlock("turn:"+strconv.FormatInt(v.t.ID, 10)+":call", call)))
@@ -391,28 +393,28 @@ func (v *view) call(p Page) Page {
 
 // problem is why the turn failed, if its text does not say so already: what the provider
 // refuses is both.
-func (v *view) problem() string {
+func (v *turnView) problem() string {
 	if !v.ended || v.t.Problem == "" {
 		return ""
 	}
 	problem := v.o.redact(v.t.Problem)
 	for i := range v.t.Content.Items {
 		it := &v.t.Content.Items[i]
-		if said := strings.TrimSpace(v.o.redact(it.Text)); it.Kind == claude.ItemText && strings.Contains(problem, said) && said != "" && mrkdwn.Width(said)*2 >= mrkdwn.Width(problem) {
+		if said := strings.TrimSpace(v.o.redact(it.Text)); it.Kind == claude.ItemText && strings.Contains(problem, said) && said != "" && plaintext.Width(said)*2 >= plaintext.Width(problem) {
 			return ""
 		}
 	}
-	return mrkdwn.Escape(mrkdwn.Clip(problem, 1000))
+	return mrkdwn.Escape(plaintext.Clip(problem, 1000))
 }
 
 // excerptMax is how much of a page's text stands in its fallback.
 const excerptMax = 1500
 
 // excerpt is a page in mrkdwn, for notifications and where blocks are not shown.
-func (v *view) excerpt(text, status string) string {
+func (v *turnView) excerpt(text, status string) string {
 	text = strings.TrimSpace(text)
-	if mrkdwn.Width(text) > excerptMax {
-		text = mrkdwn.Prefix(text, excerptMax) + "…"
+	if plaintext.Width(text) > excerptMax {
+		text = plaintext.Prefix(text, excerptMax) + "…"
 	}
 	out := mrkdwn.Convert(text)
 	if strings.HasPrefix(out, "```") {

@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
 )
 
-func spendOf(period string, n int) render.Spend {
+func spendOf(period string, n int) view.Spend {
 	lines := []store.CostLine{
 		{Key: "claude-sonnet-4-5-20250929", Turns: 12, Input: 1234, Output: 45_678, CacheRead: 12_345_678, CacheWrite5m: 999_960, MicroUSD: 1_234_567},
 		{Key: "claude-haiku-4-5-20251001", Turns: 3, Input: 10, Output: 20, MicroUSD: 42, EstimatedMicroUSD: 42},
@@ -19,7 +20,7 @@ func spendOf(period string, n int) render.Spend {
 	for i := len(lines); i < n; i++ {
 		lines = append(lines, store.CostLine{Key: fmt.Sprint("model-", i), Turns: 1, MicroUSD: 100})
 	}
-	s := render.Spend{Period: period, Models: lines[:n]}
+	s := view.Spend{Period: period, Models: lines[:n]}
 	for _, l := range s.Models {
 		s.Total.MicroUSD += l.MicroUSD
 		s.Total.EstimatedMicroUSD += l.EstimatedMicroUSD
@@ -30,11 +31,11 @@ func spendOf(period string, n int) render.Spend {
 func TestHome(t *testing.T) {
 	t.Parallel()
 	j := newJudge(t)
-	spends := func(today, month, last int) []render.Spend {
-		return []render.Spend{spendOf("today", today), spendOf("this month", month), spendOf("last month", last)}
+	spends := func(today, month, last int) []view.Spend {
+		return []view.Spend{spendOf("today", today), spendOf("this month", month), spendOf("last month", last)}
 	}
 	projects := costAnswer(t, "this month by project", store.ByProject, numbered("project-", 30)...)
-	full := render.HomeView{
+	full := view.Home{
 		BotUser: bot,
 		Mine:    spends(1, 2, 1), Team: spends(2, 30, 2), Projects: &projects,
 	}
@@ -43,7 +44,7 @@ func TestHome(t *testing.T) {
 		store.ThreadWaits, store.ThreadWorks, store.ThreadQueued, store.ThreadBudget, store.ThreadSpent, store.ThreadDone, store.ThreadStopped, store.ThreadFailed, store.ThreadNew,
 	}
 	for i := range 40 {
-		th := render.HomeThread{
+		th := view.HomeThread{
 			Title: "fix <!channel> & *the* test", Project: "app <x|y>", Channel: "C0DEV", Permalink: "https://example.slack.com/archives/C1/p1?a=1&b=2",
 			State: states[i%len(states)], Since: at, Active: at.Add(time.Duration(i) * time.Hour), MicroUSD: int64(i) * 1000,
 		}
@@ -55,14 +56,14 @@ func TestHome(t *testing.T) {
 		}
 		full.Threads = append(full.Threads, th)
 		full.Named = append(full.Named, fmt.Sprint("project-", i))
-		w := render.HomeApproval{Approval: ask("Bash", `{"command":"go test ./..."}`), Permalink: "https://example.slack.com/x", Title: "fix the test"}
+		w := view.HomeApproval{Approval: ask("Bash", `{"command":"go test ./..."}`), Permalink: "https://example.slack.com/x", Title: "fix the test"}
 		w.Approval.ID += strconv.Itoa(i)
 		full.Waiting = append(full.Waiting, w)
 	}
-	full.More, full.Choice = true, render.HomeChoice{All: true, State: "waits", Project: "project-3", Page: 2}
-	full.Admin = &render.HomeAdmin{
+	full.More, full.Choice = true, view.HomeChoice{All: true, State: "waits", Project: "project-3", Page: 2}
+	full.Admin = &view.HomeAdmin{
 		Health:  []string{"degraded, version 1.0, 3 sessions here", "jobs: this replica reminds nobody. What helps: see the <log>."},
-		Budgets: []render.HomeBudget{{Of: "The team", Period: "month", Spent: 12_340_000, Limit: 100_000_000}, {Of: "<#C0DEV>", Period: "day", Spent: 7, Limit: 0}},
+		Budgets: []view.HomeBudget{{Of: "The team", Period: "month", Spent: 12_340_000, Limit: 100_000_000}, {Of: "<#C0DEV>", Period: "day", Spent: 7, Limit: 0}},
 		Pending: 41, Oldest: at, Days: 7,
 		Deciders: []store.ApprovalStats{{Name: approver, Asked: 12, Allowed: 10, Denied: 2, Quick: 1, Median: 40 * time.Second}},
 	}
@@ -71,10 +72,10 @@ func TestHome(t *testing.T) {
 	asked := question(`{"questions":[{"question":"Which one?","header":"One","options":[{"label":"A","description":"the first"},{"label":"B","description":"the second"}]}]}`)
 	dangerous := ask("Bash", `{"command":"rm -rf build"}`)
 	asked.ID, dangerous.ID, dangerous.Terms.Dangerous = asked.ID+"Q", dangerous.ID+"D", true
-	for name, h := range map[string]render.HomeView{
-		"home few":     {BotUser: bot, Waiting: []render.HomeApproval{{Approval: long}, {Approval: asked}, {Approval: plan("1. look\n2. mend")}, {Approval: dangerous}}, Grants: append(grantLines(2), hostileGrant()), Threads: full.Threads[:1]},
+	for name, h := range map[string]view.Home{
+		"home few":     {BotUser: bot, Waiting: []view.HomeApproval{{Approval: long}, {Approval: asked}, {Approval: plan("1. look\n2. mend")}, {Approval: dangerous}}, Grants: append(grantLines(2), hostileGrant()), Threads: full.Threads[:1]},
 		"home":         full,
-		"home empty":   {BotUser: bot, Newcomer: &render.HomeNewcomer{Channels: []string{"C0DEV", "C0WEB"}, Direct: true}, Mine: spends(0, 0, 0), Team: spends(0, 0, 0), TeamNotes: []string{"These are the projects that you may use."}},
+		"home empty":   {BotUser: bot, Newcomer: &view.HomeNewcomer{Channels: []string{"C0DEV", "C0WEB"}, Direct: true}, Mine: spends(0, 0, 0), Team: spends(0, 0, 0), TeamNotes: []string{"These are the projects that you may use."}},
 		"home refused": {Refused: "You have no role here. Ask an admin."},
 	} {
 		v := render.Home(h)
@@ -88,14 +89,14 @@ func TestHome(t *testing.T) {
 
 func TestSentencesAndHelp(t *testing.T) {
 	t.Parallel()
-	help := []render.HelpLine{
+	help := []view.HelpLine{
 		{Say: []string{"stop"}, Means: "interrupt what runs"},
 		{Say: []string{"costs", "costs last month by project", "costs today with csv"}, Means: "what was spent"},
 	}
 	j := newJudge(t)
 	for name, p := range map[string]render.Page{
-		"help":             render.Help(render.HelpView{BotUser: bot, Complaint: "“<!here> costs” is nothing that I know.", Lines: help}),
-		"help nobody":      render.Help(render.HelpView{Lines: help}),
+		"help":             render.Help(view.Help{BotUser: bot, Complaint: "“<!here> costs” is nothing that I know.", Lines: help}),
+		"help nobody":      render.Help(view.Help{Lines: help}),
 		"sentence":         render.Sentence("You may not approve here, <@U123>. Ask <!channel> & @here *now*."),
 		"sentence empty":   render.Sentence("  "),
 		"sentence endless": render.Sentence(strings.Repeat("<&>", 3000)),
@@ -140,8 +141,8 @@ func TestNumbersForPeople(t *testing.T) {
 // Who is mentioned in a message that is asked about has a name; nothing else in it is live.
 func TestAMessageThatIsAskedAboutNamesPeople(t *testing.T) {
 	t.Parallel()
-	m := render.Ask(render.AskView{
-		Place:  render.AskPlace{Channel: "C0ENG", Thread: "1.2", TS: "1.2"},
+	m := render.Ask(view.Ask{
+		Place:  view.AskPlace{Channel: "C0ENG", Thread: "1.2", TS: "1.2"},
 		Author: "U0LINUS", Text: "<@U0GRACE> and <@W0ADA|ada>: see <!channel>, <@x>", Project: "app",
 	})
 	if said := texts(m.Blocks.BlockSet); !strings.Contains(said, "<@U0GRACE> and <@W0ADA>: see") || strings.Contains(said, "<!") || strings.Contains(said, "<@x") {

@@ -1,6 +1,7 @@
 package mrkdwn
 
 import (
+	"deckhand/internal/plaintext"
 	"strings"
 	"unicode/utf8"
 )
@@ -29,7 +30,7 @@ func CodeBlock(text string) string {
 // Each line depends only on itself and the next Lookahead bytes, so that the rendering of a growing text changes
 // only near its end.
 func Clean(s string) string {
-	s = shortFences(Printable(s))
+	s = shortFences(plaintext.Printable(s))
 	if !strings.ContainsAny(s, "<&@![") {
 		return s
 	}
@@ -153,7 +154,7 @@ func (c *cleaner) code(s string) {
 			continue
 		}
 		c.out.WriteString(s[last:at])
-		c.out.WriteString(zwsp)
+		c.out.WriteString(plaintext.Zwsp)
 		last, i = at, at-1
 	}
 	c.out.WriteString(s[last:])
@@ -168,7 +169,7 @@ func slackToken(s string) bool {
 	switch s[1] {
 	case '@', '#':
 		i := 2
-		for i < len(s) && isAlnum(s[i]) {
+		for i < len(s) && plaintext.IsAlnum(s[i]) {
 			i++
 		}
 		return i > 2 && (i == len(s) || s[i] == '>' || s[i] == '|' || s[i] == '^')
@@ -205,7 +206,7 @@ func (c *cleaner) prose(s string) {
 				i++ // escaped
 			} else if i+1 < len(s) && s[i+1] == '<' {
 				i++
-				put(i+1, zwsp, 0)
+				put(i+1, plaintext.Zwsp, 0)
 			}
 		case '`':
 			n := runLength(s[i:])
@@ -226,10 +227,10 @@ func (c *cleaner) prose(s string) {
 				i += n - 1
 			} else if i+1 < len(s) {
 				switch next := s[i+1]; {
-				case isAlnum(next) && !slackToken(s[i:]), next == '/', next == '?':
+				case plaintext.IsAlnum(next) && !slackToken(s[i:]), next == '/', next == '?':
 					put(i, `\<`, 1) // shown literally, not as HTML
 				case next != ' ' && next != '\n' && next != '=' && next != '-' && !(next >= '0' && next <= '9'):
-					put(i+1, zwsp, 0)
+					put(i+1, plaintext.Zwsp, 0)
 				}
 			} else {
 				put(i, `\<`, 1)
@@ -237,24 +238,24 @@ func (c *cleaner) prose(s string) {
 		case '&':
 			if n := entityOf(s[i:], "lt", "60", "x3c"); n > 0 {
 				i += n - 1
-				put(i+1, zwsp, 0)
+				put(i+1, plaintext.Zwsp, 0)
 			} else if n := entityOf(s[i:], "commat", "64", "x40"); n > 0 {
 				i += n - 1
-				put(i+1, zwsp, 0)
+				put(i+1, plaintext.Zwsp, 0)
 			}
 		case '@':
-			if bareMentionAt(s, i) || spelledOut(s[i+1:]) {
-				put(i+1, zwsp, 0)
+			if plaintext.BareMentionAt(s, i) || spelledOut(s[i+1:]) {
+				put(i+1, plaintext.Zwsp, 0)
 			}
 		case '!':
 			if i+1 < len(s) && s[i+1] == '[' {
 				l, apart := parseLink(s[i+1:]), ""
 				if i > 0 && s[i-1] == '!' { // it would turn the rest into an image
-					apart = zwsp
+					apart = plaintext.Zwsp
 				}
 				switch {
 				case l.size == 0:
-					put(i+1, zwsp, 0) // perhaps an image by reference
+					put(i+1, plaintext.Zwsp, 0) // perhaps an image by reference
 				case !l.fake && l.text == "":
 					put(i, apart+"[image]", 3)
 				default:
@@ -324,7 +325,7 @@ func autolink(s string) int {
 // spelledOut reports whether a word at the beginning of s continues in an entity: @h&#101;re.
 func spelledOut(s string) bool {
 	n := 0
-	for n < len(s) && n < len("everyone") && isAlnum(s[n]) {
+	for n < len(s) && n < len("everyone") && plaintext.IsAlnum(s[n]) {
 		n++
 	}
 	return n < len(s) && s[n] == '&'

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 )
@@ -354,7 +355,7 @@ func FuzzShorten(f *testing.F) {
 
 // warnings are those for a text that hides something.
 func warnings(s string) []string {
-	_, found := mrkdwn.Reveal(s)
+	_, found := plaintext.Reveal(s)
 	return found.Warnings()
 }
 
@@ -371,7 +372,7 @@ func TestVisible(t *testing.T) {
 		"\U000e0041\u3164\ue000": "⟨U+E0041⟩⟨U+3164⟩⟨U+E000⟩",
 		"a\ufe0f\xff":            "a⟨U+FE0F⟩⟨0xFF⟩",
 	} {
-		if diff := cmp.Diff(want, mrkdwn.Visible(in)); diff != "" {
+		if diff := cmp.Diff(want, plaintext.Visible(in)); diff != "" {
 			t.Errorf("%q: %s", in, diff)
 		}
 	}

@@ -1,6 +1,7 @@
 package mrkdwn
 
 import (
+	"deckhand/internal/plaintext"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +28,7 @@ const nestingMax = 8
 // mention in it is live, and links are text with their target. It is plainer than a markdown block: tables, tasks
 // and strikethrough stay as written, and Slack may interpret a mark beside a letter.
 func Convert(markdown string) string {
-	src := []byte(Printable(markdown))
+	src := []byte(plaintext.Printable(markdown))
 	doc := commonMark.Parse(text.NewReader(src), parser.WithContext(parser.NewContext()))
 	return strings.TrimRight(mrkdwnWriter{src}.blocks(doc, "\n\n", 0), "\n ")
 }
@@ -80,7 +81,7 @@ func indent(s, first, rest string, depth int) string {
 
 // preformatted is a code block. Three backticks inside would end it.
 func preformatted(s string) string {
-	s = strings.ReplaceAll(strings.TrimRight(s, "\n"), "```", "`"+zwsp+"`"+zwsp+"`")
+	s = strings.ReplaceAll(strings.TrimRight(s, "\n"), "```", "`"+plaintext.Zwsp+"`"+plaintext.Zwsp+"`")
 	return "```\n" + mrkdwnEscaper.Replace(s) + "\n```"
 }
 
@@ -117,7 +118,7 @@ func (w mrkdwnWriter) span(n ast.Node) string {
 
 // leadsTo renders a link as text.
 func (w mrkdwnWriter) leadsTo(n ast.Node, target []byte) string {
-	label, to := OneLine(w.text(n)), string(target)
+	label, to := plaintext.OneLine(w.text(n)), string(target)
 	switch {
 	case to == "":
 		return Escape(label)
@@ -133,7 +134,7 @@ func (w mrkdwnWriter) textOf(n *ast.Text) string {
 	if n.IsRaw() || n.Parent().Kind() == ast.KindCodeSpan {
 		return string(raw)
 	}
-	return Printable(string(util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(raw)))))
+	return plaintext.Printable(string(util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(raw)))))
 }
 
 // text is n without markup.

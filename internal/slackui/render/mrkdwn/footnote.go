@@ -1,6 +1,9 @@
 package mrkdwn
 
-import "strings"
+import (
+	"deckhand/internal/plaintext"
+	"strings"
+)
 
 // superscripts are the digits of a footnote's number.
 const superscripts = "⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -22,7 +25,7 @@ func footnote(s string, begins bool) (shown string, size int) {
 		switch c := s[i]; {
 		case c >= '0' && c <= '9':
 			b.WriteString(string([]rune(superscripts)[c-'0']))
-		case isWord(c) || c == '-':
+		case plaintext.IsWord(c) || c == '-':
 			number = false
 		default:
 			return "", 0

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 )
 
@@ -77,17 +78,17 @@ func TestNothingIsCutInsideACharacter(t *testing.T) {
 	for _, character := range []string{"🇩🇪", "👩‍👩‍👧‍👦", "e\u0301", "한", "각", "कि", "👍🏽", "\r\n", "字"} {
 		s := strings.Repeat(character, 200)
 		for n := 20; n < 60; n++ {
-			if head := mrkdwn.Prefix(s, n); len(head)%len(character) != 0 || mrkdwn.Width(head) > n || head == "" {
+			if head := plaintext.Prefix(s, n); len(head)%len(character) != 0 || plaintext.Width(head) > n || head == "" {
 				t.Errorf("%q in %d units: %q", character, n, head)
 			}
 		}
 	}
 	// One that has no end is cut all the same.
 	endless := "e" + strings.Repeat("\u0301", 2000)
-	if head := mrkdwn.Prefix(endless, 1000); mrkdwn.Width(head) != 1000 {
-		t.Errorf("%d units", mrkdwn.Width(head))
+	if head := plaintext.Prefix(endless, 1000); plaintext.Width(head) != 1000 {
+		t.Errorf("%d units", plaintext.Width(head))
 	}
-	if head := mrkdwn.Prefix(strings.Repeat("a", 10)+endless, 30); head != strings.Repeat("a", 10) {
+	if head := plaintext.Prefix(strings.Repeat("a", 10)+endless, 30); head != strings.Repeat("a", 10) {
 		t.Errorf("%q", head)
 	}
 }

@@ -1,6 +1,7 @@
 package mrkdwn
 
 import (
+	"deckhand/internal/plaintext"
 	"strings"
 	"unicode/utf8"
 )
@@ -31,7 +32,7 @@ func Cut(s string, room int) (head, tail string) {
 // The cut depends only on the first room units. room must be at least 1,000. A shorter s may be cut at its end.
 func PlaceToCut(s string, room int) Place {
 	const closing = containerMax + fenceMax + 2 // kept for closing a fence
-	limit := len(Prefix(s, room-closing))
+	limit := len(plaintext.Prefix(s, room-closing))
 	var (
 		fence       = fencesOf(s[:limit])
 		table       tableState
@@ -183,7 +184,7 @@ func Headings(markdown string) []string {
 		if level := len(line) - len(text); level < 1 || level > 6 || !strings.HasPrefix(text, " ") {
 			continue
 		}
-		if text = OneLine(strings.NewReplacer("*", "", "`", "").Replace(strings.TrimRight(text, "# \n"))); text != "" {
+		if text = plaintext.OneLine(strings.NewReplacer("*", "", "`", "").Replace(strings.TrimRight(text, "# \n"))); text != "" {
 			out = append(out, text)
 		}
 	}
@@ -192,7 +193,7 @@ func Headings(markdown string) []string {
 
 // Tail returns the end of s, at most room units, from a paragraph or a line on, with its code block reopened.
 func Tail(s string, room int) string {
-	if Width(s) <= room {
+	if plaintext.Width(s) <= room {
 		return s
 	}
 	// A unit has at most three bytes (a pair four).
@@ -208,7 +209,7 @@ func Tail(s string, room int) string {
 		}
 		at -= size
 	}
-	at = characterEnd(s, at)
+	at = plaintext.CharacterEnd(s, at)
 	end := at
 	if i := strings.Index(s[at:], "\n\n"); i >= 0 && i < (len(s)-at)/2 {
 		end = at + i + 2
@@ -245,7 +246,7 @@ func Last(s string, room int) string {
 			break // s may begin in the middle of something
 		}
 		part := above[begin:]
-		if Width(s[begin:]) > room {
+		if plaintext.Width(s[begin:]) > room {
 			break
 		}
 		if from >= 0 && !leads(part) {

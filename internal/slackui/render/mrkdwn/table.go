@@ -1,6 +1,9 @@
 package mrkdwn
 
-import "strings"
+import (
+	"deckhand/internal/plaintext"
+	"strings"
+)
 
 // Limits of tables in a message: Slack allows 100 rows and 20 columns.
 const (
@@ -97,7 +100,7 @@ func (t *table) shown(next string, open bool, note func(BigTable, int, int) (str
 		} else {
 			b.WriteString(line)
 		}
-		width += Width(b.String()[before:])
+		width += plaintext.Width(b.String()[before:])
 	}
 	whole := t.head + t.below
 	switch {
@@ -105,7 +108,7 @@ func (t *table) shown(next string, open bool, note func(BigTable, int, int) (str
 		return whole, false
 	case open:
 		return b.String(), true
-	case !cut && len(t.rows)-1 <= tableRows && Width(whole) <= tableWidth:
+	case !cut && len(t.rows)-1 <= tableRows && plaintext.Width(whole) <= tableWidth:
 		return whole, false
 	}
 	words, ok := note(BigTable{t.rows}, rows, columns)

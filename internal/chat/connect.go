@@ -1,0 +1,149 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"deckhand/internal/access"
+	"deckhand/internal/accounts"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/store"
+)
+
+// notOffered says why nobody can connect an account.
+const notOffered = "Nobody can connect an account here: that takes a project that opens pull requests, with pull_requests.connect in deckhand.yaml at GitHub and GitLab, or an MCP server with as: person; and DECKHAND_TOKEN_KEY in the bot's environment. An admin can set them."
+
+// connectLimit is how long a person has to enter a code.
+const connectLimit = 15 * time.Minute
+
+// accountsOf are the forges at which a person can connect an account, or has.
+func (a *Chat) accountsOf(ctx context.Context, team, user string) ([]view.Account, error) {
+	if a.c.Accounts == nil {
+		return nil, nil
+	}
+	connected, err := a.c.Accounts.Store.Connections(ctx, team, user)
+	if err != nil {
+		return nil, err
+	}
+	var out []view.Account
+	seen := map[string]bool{}
+	for _, c := range connected {
+		seen[c.Host] = true
+		out = append(out, view.Account{Host: c.Host, Login: c.Login, Dead: c.DeadAt != nil, Server: accounts.IsServer(c.Host)})
+	}
+	for _, s := range a.c.Accounts.Sites {
+		if _, ok := a.c.Accounts.Site(s.Host()); ok && !seen[s.Host()] {
+			out = append(out, view.Account{Host: s.Host(), Server: s.Server != nil})
+		}
+	}
+	return out, nil
+}
+
+// onConnectCommand shows a person their accounts, with what they can do about them.
+func (a connector) onConnectCommand(ctx context.Context, in *Incoming, _ string) (outcome string, err error) {
+	all, err := a.accountsOf(ctx, a.self.Team, in.Row.UserID)
+	switch {
+	case err != nil:
+		return "", err
+	case len(all) == 0:
+		a.Answer(in, notOffered)
+		return "not offered", nil
+	}
+	a.reply(in, view.Accounts(all))
+	return "accounts", nil
+}
+
+// onConnectClick begins to connect an account of whoever pressed, in a window of theirs.
+func (a connector) onConnectClick(ctx context.Context, in *Incoming) (outcome string, err error) {
+	site, ok := a.c.Accounts.Site(in.Click.Value)
+	if a.refuses(ctx, in, in.person(), access.See) {
+		return "refused", nil
+	}
+	if !ok {
+		a.Answer(in, notOffered)
+		return "not offered", nil
+	}
+	if site.EntersToken() {
+		return "asked for a token", a.open(ctx, in, view.ConnectByToken{Host: site.Host(), Address: site.TokenPage(), Server: site.Server != nil})
+	}
+	code, address, wait, err := a.c.Accounts.Begin(ctx, site)
+	if err != nil {
+		a.Answer(in, err.Error()+".")
+		return "no code", nil
+	}
+	if err := a.open(ctx, in, view.ConnectByCode{Host: site.Host(), Address: address, Code: code}); err != nil {
+		return "", err
+	}
+	user := in.Row.UserID
+	go func() { // a bot that stops meanwhile forgets the code: the person asks for another
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectLimit)
+		defer cancel()
+		t, err := wait(ctx)
+		if err != nil {
+			a.TellPerson(user, err.Error()+".")
+			return
+		}
+		a.bind(context.WithoutCancel(ctx), site, user, t)
+	}()
+	return "waits for a code", nil
+}
+
+// onConnectSubmission connects the account of a token that a person has entered.
+func (a connector) onConnectSubmission(ctx context.Context, in *Incoming) (outcome string, err error) {
+	site, ok := a.c.Accounts.Site(in.Submission.State)
+	token := strings.TrimSpace(in.Submission.Inputs[view.TokenField][view.TokenField].Value)
+	who := in.person()
+	if r := a.authorise(ctx, who, access.See); r != nil {
+		a.TellPerson(who.UserID, r.Sentence)
+		return "refused", nil
+	}
+	if !ok || !site.EntersToken() || token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		a.TellPerson(who.UserID, "That is no token. Write “connect” to try again.")
+		return "no token", nil
+	}
+	a.bind(ctx, site, who.UserID, &oauth2.Token{AccessToken: token})
+	return "asked the forge", nil
+}
+
+func (a connector) bind(ctx context.Context, site accounts.Site, user string, t *oauth2.Token) {
+	login, err := a.c.Accounts.Bind(ctx, site, a.self.Team, user, t)
+	if err != nil {
+		a.TellPerson(user, err.Error()+".")
+		return
+	}
+	does := "Pull requests that you ask for are opened, merged and answered by that account."
+	if site.Server != nil {
+		does = "In work that you ask for, from your next message on, the tools of that MCP server act as you."
+	}
+	a.TellPerson(user, "You are connected to "+site.Host()+" as "+login+". "+does+" Write “disconnect” to end that.")
+}
+
+// onDisconnectClick ends a connection of whoever pressed: whose it is, no button says.
+func (a connector) onDisconnectClick(ctx context.Context, in *Incoming) (outcome string, err error) {
+	login, err := a.c.Accounts.Disconnect(ctx, a.self.Team, in.Row.UserID, in.Click.Value)
+	if errors.Is(err, store.ErrNotFound) {
+		a.Answer(in, "You have no account connected there any more.")
+		return "not connected", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	a.Answer(in, "Disconnected: Deckhand has forgotten the token of "+login+" at "+in.Click.Value+". Where you have made the token yourself, or approved Deckhand's app at GitHub, remove that there, too.")
+	if in.Click.OnHome {
+		return "disconnected", tab{a.Chat}.publishHome(ctx, in.person(), homeChoice(in))
+	}
+	return "disconnected", nil
+}
+
+// TellPerson tells somebody something in a direct message.
+func (a *Chat) TellPerson(user, sentence string) { a.screen.Direct(user, view.Sentence(sentence)) }
+
+// EmailOf is the address of somebody's profile, empty where Slack does not tell it.
+func (a *Chat) EmailOf(ctx context.Context, user string) string {
+	_, email, _ := a.people.Profile(ctx, user) // who is not known has none
+	return email
+}

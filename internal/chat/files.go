@@ -1,0 +1,64 @@
+package chat
+
+import (
+	"strconv"
+	"strings"
+
+	"deckhand/internal/attachment"
+	"deckhand/internal/plaintext"
+	"deckhand/internal/store"
+)
+
+// PromptFiles are the message's, as its prompt has them.
+func (m *Message) PromptFiles() []store.PromptFile { return promptFiles(m.Files) }
+
+func promptFiles(shared []SharedFile) (out []store.PromptFile) {
+	for _, f := range shared {
+		if f.ID != "" {
+			out = append(out, store.PromptFile{ID: f.ID, Name: cleanName(f.Name)})
+		}
+	}
+	return out
+}
+
+// cleanName is a file's name as it is written down.
+func cleanName(name string) string { return attachment.Name(strings.ToValidUTF8(name, "")) }
+
+// NamesOf are files' names for people and for the model, each quoted.
+func NamesOf(files []SharedFile) string {
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = strconv.Quote(cleanName(f.Name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// calledBy is what a task is called that began with files and no words: as the first of them,
+// and how many more there are.
+func calledBy(files []SharedFile) string {
+	if len(files) == 0 {
+		return ""
+	}
+	first := cleanName(files[0].Name)
+	switch more := len(files) - 1; more {
+	case 0:
+		return first
+	case 1:
+		return first + " and another file"
+	default:
+		return first + " and " + strconv.Itoa(more) + " more files"
+	}
+}
+
+// ofBacklog are the files of what was said in a thread before: those of the person who asks
+// are theirs to give. Of others the model is told their names.
+func ofBacklog(r Post, asker string) (given []store.PromptFile, line string) {
+	files := r.Files
+	if len(files) == 0 {
+		return nil, ""
+	}
+	if r.User == asker {
+		return promptFiles(files), "[attached: " + NamesOf(files) + "]"
+	}
+	return nil, "[attached, and not given to you since somebody else than the person who writes to you attached it: " + plaintext.OneLine(NamesOf(files)) + "]"
+}

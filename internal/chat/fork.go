@@ -1,0 +1,88 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
+	"deckhand/internal/store"
+)
+
+const (
+	// savedWait is how long a fork waits until what the last turn has made is saved, and savedEvery
+	// how often it looks whether it is.
+	savedWait  = 10 * time.Second
+	savedEvery = 200 * time.Millisecond
+)
+
+// onForkCommand begins a thread in the channel that has the conversation and the files of the
+// one in which it is said, as they are kept, and links the two. Done again after a crash, it
+// finds the post that it has made, and the thread of it.
+func (a steerer) onForkCommand(ctx context.Context, in *Incoming, _ string) (outcome string, err error) {
+	t, ok, err := a.threadOf(ctx, in)
+	if err != nil || !ok {
+		return "no session", err
+	}
+	last, err := a.c.Store.LastPrompt(ctx, t.ID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		a.Answer(in, noSession)
+		return "no session", nil
+	case err != nil:
+		return "", err
+	case last.Running:
+		a.Answer(in, "The last message is still being worked on, or waits. Write “fork” when it is done, or “stop” first.")
+		return "still running", nil
+	}
+	if a.agent.KeepsWork(t.Project) {
+		a.untilSaved(ctx, t.ID)
+	}
+	name := plaintext.OneLine(a.people.Name(ctx, in.Row.UserID))
+	above := *in
+	above.Row.ThreadTS = ""
+	ts, err := a.screen.PostOnce(ctx, &above, view.Forked{Name: name, Title: t.Title, Address: a.screen.Permalink(t.ChannelID, t.ThreadTS)})
+	if err != nil {
+		return "", err
+	}
+	key := t.Key()
+	key.ThreadTS = ts
+	_, err = a.c.Store.Fork(ctx, store.Fork{From: t.ID, Key: key, By: in.Row.UserID, SessionID: uuid.NewString(), Title: t.Title})
+	page, outcome := view.Page(view.ForkedHere{Name: name, Address: a.screen.Permalink(key.ChannelID, ts)}), "forked"
+	switch {
+	case errors.Is(err, store.ErrNotYet), errors.Is(err, store.ErrNothingKept):
+		above.Row.ThreadTS = ts
+		page, outcome = view.Sentence("This thread was not begun: a message is being worked on in the one that it was to be forked from. Write “fork” there again."), "still running"
+		if errors.Is(err, store.ErrNothingKept) {
+			page, outcome = view.Sentence("This thread was not begun: the conversation that it was to begin with is not kept any more. Write in the old thread what is to be done."), "nothing kept"
+		}
+		_, err = a.screen.PostOnce(ctx, &above, page)
+		return outcome, err
+	case err != nil:
+		return "", err
+	}
+	_, err = a.screen.PostOnce(ctx, in, page)
+	return outcome, err
+}
+
+// untilSaved waits until what the thread's last turn has made is saved, for some time: a thread
+// that has made nothing has nothing saved.
+func (a steerer) untilSaved(ctx context.Context, threadID int64) {
+	ctx, cancel := context.WithTimeout(ctx, savedWait)
+	defer cancel()
+	tick := time.NewTicker(savedEvery)
+	defer tick.Stop()
+	for {
+		if saved, err := a.c.Store.WorkSaved(ctx, threadID); err == nil && saved {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

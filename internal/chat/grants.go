@@ -1,0 +1,188 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"deckhand/internal/access"
+	"deckhand/internal/agent/policy"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/store"
+)
+
+// Offers are the rules that a grant of the approval may be given, narrow first. They
+// follow from the request alone, so that what is submitted is what was shown.
+func Offers(a store.Approval) []view.GrantOffer {
+	if !grantable(a) {
+		return nil
+	}
+	var out []view.GrantOffer
+	for _, s := range policy.Suggest(callOf(a)) {
+		out = append(out, view.GrantOffer{Pattern: s.Pattern.String(), Label: s.Pattern.String(), Sentence: s.Sentence})
+	}
+	if len(out) == 0 {
+		out = append(out, view.GrantOffer{Label: a.ToolName + ", this input", Sentence: "Allows " + a.ToolName + " with exactly the input shown, and nothing else."})
+	}
+	return out
+}
+
+// grantable reports whether one person may give a standing permission for it.
+func grantable(a store.Approval) bool {
+	return a.Kind == store.ApprovalTool && a.Terms.Grantable && a.Terms.Quorum <= 1 && !a.Terms.Dangerous && a.Edited.Times == 0
+}
+
+func callOf(a store.Approval) policy.Call {
+	return policy.Call{Tool: a.ToolName, Input: a.Input, Workspace: a.Workspace, Dir: a.Dir, Project: a.Project, Channel: a.ChannelID}
+}
+
+// scopes are those that the person may give: what reaches beyond the thread takes
+// an admin.
+func (a decider) scopes(ctx context.Context, p person, approval store.Approval) []store.GrantScope {
+	out := []store.GrantScope{store.GrantSession, store.GrantThread}
+	p.ChannelID, p.Project = approval.ChannelID, approval.Project
+	if a.mayDo(ctx, p, access.Administer) == nil {
+		out = append(out, store.GrantChannel, store.GrantProject)
+	}
+	return out
+}
+
+// OneFile is the plain file that a request would write, if edits below its folder may be
+// allowed with it; else "".
+func OneFile(a store.Approval) string {
+	if a.Status != store.ApprovalPending || !grantable(a) {
+		return ""
+	}
+	name, _, _ := policy.OneFile(callOf(a))
+	return name
+}
+
+// onAlwaysClick opens the form that makes a rule of a request. One button starts it with edits
+// below the file's folder, in this thread, for an hour.
+func (a decider) onAlwaysClick(ctx context.Context, in *Incoming, approval store.Approval, _ store.Decision) (outcome string, err error) {
+	o := Offers(approval)
+	if len(o) == 0 {
+		a.Answer(in, "This has to be asked every time, so there is nothing to allow for good.")
+		return "not grantable", nil
+	}
+	below := in.Click.Action == view.ActionEditsBelow
+	return a.openForm(ctx, in, approval, view.Always{Approval: approval, Offers: o, Scopes: a.scopes(ctx, in.person(), approval), Below: below})
+}
+
+func (a decider) onGrantSubmission(ctx context.Context, in *Incoming, approval store.Approval, d store.Decision) (outcome string, err error) {
+	choice, err := view.ParseGrant(in.Submission.Inputs)
+	if err != nil {
+		return a.incomplete(in, err)
+	}
+	offer, err := choice.Of(Offers(approval))
+	if err != nil {
+		return a.incomplete(in, err)
+	}
+	if choice.Scope == store.GrantChannel || choice.Scope == store.GrantProject {
+		p := in.person()
+		p.Project = approval.Project
+		if a.refuses(ctx, in, p, access.Administer) {
+			return "refused", nil
+		}
+	}
+	d.Grants = []store.NewGrant{{Scope: choice.Scope, Pattern: offer.Pattern, For: choice.For}}
+	return a.decide(ctx, in, approval, d)
+}
+
+// onRevokeClick ends a grant: its maker may, as long as they are an approver there,
+// and an admin.
+func (a granter) onRevokeClick(ctx context.Context, in *Incoming) (outcome string, err error) {
+	id, err := strconv.ParseInt(in.Click.Value, 10, 64)
+	if err != nil {
+		return "", fmt.Errorf("the Revoke button's value is not a grant: %w", err)
+	}
+	found, err := a.c.Store.Grants(ctx, store.GrantFilter{TeamID: a.self.Team, ID: id}, 1)
+	if err != nil {
+		return "", err
+	}
+	if len(found) == 0 {
+		a.Answer(in, "This permission is not known here.")
+		return "unknown grant", nil
+	}
+	own := found[0].CreatedBy == in.Row.UserID
+	if a.refuses(ctx, in, a.whereGrantHolds(in.person(), found[0]), access.Revoking(own)) {
+		return "refused", nil
+	}
+	g, ok, err := a.c.Store.RevokeGrant(ctx, a.self.Team, id, in.Row.UserID)
+	if err != nil {
+		return "", err
+	}
+	what := g.Pattern
+	if what == "" {
+		what = g.ToolName
+	}
+	if ok {
+		a.Answer(in, "Revoked: "+what+" is asked again from now on.")
+	} else {
+		a.Answer(in, "This was revoked already, by "+a.people.Name(ctx, g.RevokedBy)+".")
+	}
+	if !in.Click.OnHome {
+		a.Homes.Changed()
+		return "revoked", nil
+	}
+	return "revoked", tab{a.Chat}.publishHome(ctx, in.person(), homeChoice(in))
+}
+
+// whereGrantHolds puts a person where a grant holds, for authorise.
+func (a granter) whereGrantHolds(p person, g store.Grant) person {
+	p.ChannelID, p.Project = g.ChannelID, g.Project
+	return p
+}
+
+// A list has at most grantsShown grants, and counts as many as are read.
+const (
+	grantsShown = 20
+	grantsRead  = 500
+)
+
+// grantLines lists the grants that a person may see: an admin all, everybody else
+// their own; or those that hold in a thread. more is how many are left out, as far
+// as is known.
+func (a granter) grantLines(ctx context.Context, p person, thread *store.Thread) (lines []view.GrantLine, more int, err error) {
+	f := store.GrantFilter{TeamID: a.self.Team}
+	switch {
+	case thread != nil:
+		f.ThreadID = thread.ID
+	case a.mayDo(ctx, p, access.Administer) != nil:
+		f.CreatedBy = p.UserID
+	}
+	grants, err := a.c.Store.Grants(ctx, f, grantsRead)
+	if err != nil {
+		return nil, 0, err
+	}
+	more = max(0, len(grants)-grantsShown)
+	for _, g := range grants[:len(grants)-more] {
+		where := a.whereGrantHolds(p, g)
+		lines = append(lines, view.GrantLine{
+			Grant: g, Link: a.screen.Permalink(g.ChannelID, g.ThreadTS),
+			MayRevoke: a.mayDo(ctx, where, access.Revoking(g.CreatedBy == p.UserID)) == nil,
+		})
+	}
+	return lines, more, nil
+}
+
+// grantsPage answers a request for the list of grants: those of the thread if there
+// is one.
+func (a granter) grantsPage(ctx context.Context, p person, key store.ThreadKey) (view.Page, error) {
+	var in *store.Thread
+	if key.ThreadTS != "" {
+		thread, err := a.c.Store.ThreadByKey(ctx, key)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, err
+		}
+		if err == nil {
+			in = &thread
+		}
+	}
+	lines, more, err := a.grantLines(ctx, p, in)
+	if err != nil {
+		return nil, err
+	}
+	return view.Grants{Lines: lines, More: more, Redact: a.c.Redact}, nil
+}

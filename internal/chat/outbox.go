@@ -1,0 +1,354 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/store"
+)
+
+const (
+	// sweepEvery is how often outbox rows are looked for that nobody sends.
+	sweepEvery = 2 * time.Second
+	// renewEvery is how often those in hand are kept.
+	renewEvery = store.OutboxHold / 3
+	// sweepMost is how many are taken over at once, and inHandMost how many are in hand
+	// before no more are.
+	sweepMost, inHandMost = 50, 200
+	// outboxTime bounds one look into the database.
+	outboxTime = 10 * time.Second
+)
+
+// Outbox sends what was committed to be shown, and says so in the database once Slack has
+// it. What this process has committed comes by tell, or is begun by others and comes by
+// begun; what a process has left that died comes from the database. Outbox rows of a thread are
+// sent one after another, as far as their order matters.
+type Outbox struct {
+	app *Chat
+
+	mu     sync.Mutex
+	lanes  map[store.ThreadKey][]*delivery
+	inHand map[int64]bool // ids that this process keeps its own
+	over   []int64        // ids that the database is to forget
+	shown  []store.Shown
+	back   []int64 // ids that are to be tried again
+
+	wake    chan struct{} // has a token when there is something for the database
+	look    chan struct{} // has a token when the database has something to be sent
+	closing chan struct{} // closed when nothing is sent any more
+	sending sync.WaitGroup
+}
+
+// delivery is an outbox row on its way.
+type delivery struct {
+	row   store.OutboxRow
+	start func(end func(error)) // nil: it has begun
+	done  chan error            // has what became of it; see publish.Message.OnEnd
+}
+
+func newOutbox(a *Chat) *Outbox {
+	return &Outbox{app: a, lanes: map[store.ThreadKey][]*delivery{}, inHand: map[int64]bool{}, wake: make(chan struct{}, 1), look: make(chan struct{}, 1), closing: make(chan struct{})}
+}
+
+// Tell sends outbox rows, each when those before it in its thread are there.
+func (o *Outbox) Tell(rows ...store.OutboxRow) {
+	for _, w := range rows {
+		screen := o.app.screen
+		switch w.Kind {
+		case store.OutboxTurn, store.OutboxLeft, store.OutboxGivenUp, store.OutboxMark, store.OutboxSaid:
+			o.queue(w, func(end func(error)) { screen.Send(w, end) })
+		case store.OutboxWhisper:
+			o.Keep(w.ID)
+			screen.Send(w, func(err error) { o.Ended(w, err) })
+		case store.OutboxCard:
+			screen.Show(store.CardPost, w.CardID)
+		case store.OutboxWait:
+			screen.Show(store.WaitPost, Number(w.InboxID))
+		case store.OutboxWaits:
+			screen.Send(w, nil)
+		case store.OutboxQueue:
+			o.Keep(w.ID)
+			screen.Send(w, nil)
+		case store.OutboxBudget:
+			screen.Show(store.BudgetPost, w.NoticeID)
+		default:
+			o.Ended(w, errUnknownRow)
+		}
+	}
+}
+
+// queue has an outbox row sent in its turn.
+func (o *Outbox) queue(w store.OutboxRow, start func(end func(error))) {
+	o.put(&delivery{row: w, start: start, done: make(chan error, 1)})
+}
+
+// Begun notes that an outbox row is being sent, so that those after it wait. end must be called
+// with what became of it.
+func (o *Outbox) Begun(w store.OutboxRow) (end func(error)) {
+	e := &delivery{row: w, done: make(chan error, 1)}
+	o.put(e)
+	return func(err error) { e.done <- err }
+}
+
+func (o *Outbox) put(e *delivery) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	select {
+	case <-o.closing:
+		return // it is in the database
+	default:
+	}
+	o.inHand[e.row.ID] = true
+	key := e.row.ThreadKey
+	lane, runs := o.lanes[key]
+	o.lanes[key] = append(lane, e)
+	if !runs {
+		o.sending.Go(func() { o.run(key) })
+	}
+}
+
+// run sends the outbox rows of a thread until there is none. When one cannot be sent now, those
+// behind it that have not begun are tried again after it.
+func (o *Outbox) run(key store.ThreadKey) {
+	stuck := false
+	for {
+		o.mu.Lock()
+		if len(o.lanes[key]) == 0 {
+			delete(o.lanes, key)
+			o.mu.Unlock()
+			return
+		}
+		e := o.lanes[key][0]
+		o.lanes[key] = o.lanes[key][1:]
+		o.mu.Unlock()
+		if e.start != nil {
+			if stuck {
+				o.PutBack(e.row.ID)
+				continue
+			}
+			e.start(func(err error) { e.done <- err })
+		}
+		select {
+		case err := <-e.done:
+			stuck = !o.Ended(e.row, err) || stuck
+		case <-o.closing:
+			return
+		}
+	}
+}
+
+// Ended notes what became of an outbox row. It reports false when it is to be sent again.
+func (o *Outbox) Ended(w store.OutboxRow, err error) bool {
+	if err != nil && o.mayPass(err) {
+		o.PutBack(w.ID)
+		return false
+	}
+	if err != nil {
+		o.app.c.Log.Error("something that people were to see cannot be shown to them, and is given up", zap.Int64("outbox", w.ID), zap.String("kind", string(w.Kind)),
+			zap.String("channel", w.ChannelID), zap.String("thread", w.ThreadTS), zap.Int64("turn", w.TurnID), zap.Error(err))
+	}
+	o.mu.Lock()
+	o.over = append(o.over, w.ID)
+	o.mu.Unlock()
+	o.signal()
+	return true
+}
+
+func (o *Outbox) PutBack(id int64) {
+	o.mu.Lock()
+	o.back = append(o.back, id)
+	o.mu.Unlock()
+	o.signal()
+}
+
+// Keep keeps an outbox row this process's own, since it is being sent.
+func (o *Outbox) Keep(id int64) {
+	if id == 0 {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.inHand[id] = true
+}
+
+// Showing notes that something is being shown as the database has it. end must be called
+// with what became of it.
+func (o *Outbox) Showing(s store.Shown) (end func(error)) {
+	if s.UpTo == 0 {
+		return nil // nobody waits for it
+	}
+	o.Keep(s.UpTo)
+	return func(err error) {
+		if err != nil && o.mayPass(err) {
+			o.PutBack(s.UpTo)
+			return
+		}
+		if err != nil {
+			o.app.c.Log.Error("something that people were to see cannot be shown to them, and is given up", zap.String("kind", string(s.Kind)),
+				zap.String("of", s.Subject), zap.Error(err))
+		}
+		o.mu.Lock()
+		o.shown = append(o.shown, s)
+		o.mu.Unlock()
+		o.signal()
+	}
+}
+
+func (o *Outbox) signal() { signal(o.wake) }
+
+// SweepNow has what was written for nobody to send sent at once.
+func (o *Outbox) SweepNow() { signal(o.look) }
+
+// KeepUp tells the database what was sent, keeps what is in hand, and takes over what
+// others have left, until ctx ends.
+func (o *Outbox) KeepUp(ctx context.Context) {
+	sweep, renew := time.NewTicker(sweepEvery), time.NewTicker(renewEvery)
+	defer sweep.Stop()
+	defer renew.Stop()
+	o.sweep(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.wake:
+			o.note(ctx)
+		case <-renew.C:
+			o.renew(ctx)
+			o.clearPlaces(ctx)
+		case <-o.look:
+			o.sweep(ctx)
+		case <-sweep.C:
+			o.note(ctx)
+			o.sweep(ctx)
+		}
+	}
+}
+
+// Close ends what sends, and leaves what was not sent to whoever is alive.
+func (o *Outbox) Close() {
+	o.mu.Lock()
+	close(o.closing)
+	o.mu.Unlock()
+	o.sending.Wait()
+	ctx := context.Background()
+	o.note(ctx)
+	o.ask(ctx, "leave what was not sent to others", o.app.c.Store.ReleaseOutbox)
+}
+
+// note tells the database what was sent, and what is to be tried again. What it cannot be
+// told now it is told later.
+func (o *Outbox) note(ctx context.Context) {
+	o.mu.Lock()
+	over, shown, back := o.over, o.shown, o.back
+	o.over, o.shown, o.back = nil, nil, nil
+	o.mu.Unlock()
+	if len(over)+len(shown) > 0 && !o.ask(ctx, "note what was sent", func(ctx context.Context) error { return o.app.c.Store.EndOutbox(ctx, over, shown) }) {
+		o.mu.Lock()
+		o.over, o.shown = append(over, o.over...), append(shown, o.shown...)
+		o.mu.Unlock()
+		over, shown = nil, nil
+	}
+	if len(back) > 0 && !o.ask(ctx, "put back what was not sent", func(ctx context.Context) error { return o.app.c.Store.PutBackOutbox(ctx, back) }) {
+		o.mu.Lock()
+		o.back = append(back, o.back...)
+		o.mu.Unlock()
+		back = nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, id := range slices.Concat(over, back) {
+		delete(o.inHand, id)
+	}
+	for _, s := range shown {
+		delete(o.inHand, s.UpTo)
+	}
+}
+
+func (o *Outbox) renew(ctx context.Context) {
+	o.mu.Lock()
+	ids := make([]int64, 0, len(o.inHand))
+	for id := range o.inHand {
+		ids = append(ids, id)
+	}
+	o.mu.Unlock()
+	if len(ids) > 0 {
+		o.ask(ctx, "keep what is being sent", func(ctx context.Context) error { return o.app.c.Store.HoldOutbox(ctx, ids) })
+	}
+}
+
+// clearPlaces ends what threads are told of a queue in which they do not wait any more.
+func (o *Outbox) clearPlaces(ctx context.Context) {
+	o.ask(ctx, "look for places in the queue that nobody has", func(ctx context.Context) error {
+		stale, err := o.app.c.Store.StalePlaces(ctx, o.app.self.Team)
+		for _, t := range stale {
+			o.app.screen.ShowPlace(t, agent.Served)
+		}
+		return err
+	})
+}
+
+// sweep takes over what nobody sends.
+func (o *Outbox) sweep(ctx context.Context) {
+	o.mu.Lock()
+	busy := len(o.inHand) >= inHandMost
+	o.mu.Unlock()
+	if busy {
+		return
+	}
+	if !o.ask(ctx, "look for what others have left to be said", func(ctx context.Context) error {
+		rows, err := o.app.c.Store.ClaimOutbox(ctx, o.app.self.Team, sweepMost)
+		if len(rows) > 0 {
+			o.app.c.Log.Info("saying what nobody else says", zap.Int("rows", len(rows)))
+		}
+		o.Tell(rows...)
+		return err
+	}) && ctx.Err() == nil {
+		o.app.cursor.mute() // what Slack delivers now may not be stored
+	}
+}
+
+// ask asks the database something, and reports whether that went well.
+func (o *Outbox) ask(ctx context.Context, what string, fn func(context.Context) error) bool {
+	ctx, cancel := context.WithTimeout(ctx, outboxTime)
+	defer cancel()
+	if err := fn(ctx); err != nil {
+		if ctx.Err() == nil || context.Cause(ctx) == context.DeadlineExceeded { //nolint:errorlint // it is that very value
+			o.app.c.Log.Warn(what, zap.Error(err))
+		}
+		return false
+	}
+	return true
+}
+
+// mayPass reports whether what failed may go well when it is tried again.
+func (o *Outbox) mayPass(err error) bool {
+	return !errors.Is(err, errUnknownRow) && o.app.screen.MayPass(err)
+}
+
+// errUnknownRow is of an outbox row that a newer version wrote.
+var errUnknownRow = errors.New("this version does not know what it is")
+
+// PostedAs is the ts of the only message that shows something; empty while there is none.
+func (a *Chat) PostedAs(ctx context.Context, kind store.PostKind, id string) (ts string, err error) {
+	posts, err := a.c.Store.Posts(ctx, kind, id)
+	if len(posts) > 0 {
+		ts = posts[0].TS
+	}
+	return ts, err
+}
+
+// Numbered is the number of which [Number] is the text.
+func Numbered(id string) int64 {
+	n, _ := strconv.ParseInt(id, 10, 64) // 0 is nothing's
+	return n
+}
+
+// Number is an id as text.
+func Number(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,0 +1,125 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"deckhand/internal/agent"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
+	"deckhand/internal/store"
+)
+
+// prompt gives the thread's session work. The eyes come first: the person sees at
+// once that they were heard.
+func (a prompter) prompt(ctx context.Context, in *Incoming, to aim) (outcome string, err error) {
+	m, key, text := in.Message, in.Row.Key(), to.text
+	files := promptFiles(m.Files)
+	thread, err := a.c.Store.ThreadByKey(ctx, key)
+	opens := errors.Is(err, store.ErrNotFound)
+	if err != nil && !opens {
+		return "", err
+	}
+	if !opens {
+		listener{a.Chat}.scanBefore(ctx, in)
+	}
+	project, title := thread.Project, ""
+	if opens {
+		if project = to.project; project == "" {
+			a.Answer(in, noProject(key.ChannelID))
+			return "no project", nil
+		}
+		if to.branch != "" {
+			if refused := a.agent.CheckBranch(ctx, project, to.branch); refused != "" {
+				a.Answer(in, plaintext.OneLine(refused)+" Nothing was begun: send your message again.")
+				return "no such branch", nil
+			}
+		}
+	}
+	text, chosen, wrong := modelIn(text, a.agent.Models(project))
+	switch {
+	case wrong != "":
+		a.Answer(in, wrong+" Nothing was begun: send your message again.")
+		return "a model that is not allowed", nil
+	case chosen != nil && text == "" && len(files) == 0:
+		return steerer{a.Chat}.onModelCommand(ctx, in, chosen.Name)
+	case text == "":
+		text = agent.NoWords
+	}
+	asked := text
+	if name := strings.TrimSpace(cliCommand.FindString(text)); strings.HasPrefix(text, "/") && !passedOn[name] {
+		if text, err = (steerer{a.Chat}).brought(ctx, project, name, text); err != nil {
+			return "", err
+		}
+	} else if strings.HasPrefix(text, "/") && len(files) > 0 {
+		a.Answer(in, "The files are not read: they came with a command of Claude Code. Attach them to a message in words.")
+		files = nil
+	}
+	if opens {
+		if text == agent.NoWords {
+			asked = calledBy(m.Files)
+		}
+		title = view.Title(asked, a.c.Redact)
+	}
+	if in.Row.WaitsSince.IsZero() {
+		a.screen.React(key.ChannelID, in.Row.TS, Heard)
+	}
+	if m.About != nil {
+		text, files = a.about(ctx, m.About)+text, append(files, promptFiles(m.About.Files)...)
+	}
+	command := strings.HasPrefix(text, "/")
+	if !opens && in.Row.UserID != thread.OwnerID && !command {
+		text = fmt.Sprintf("[%s writes:]\n%s", plaintext.OneLine(a.people.Name(ctx, in.Row.UserID)), text)
+	}
+	if !command {
+		text = reader{a.Chat}.linked(ctx, in, m.Text) + text
+	}
+	if m.Reply && !command {
+		before, earlier, err := reader{a.Chat}.talkBefore(ctx, in, opens)
+		if err != nil {
+			return "", err
+		}
+		text, files = before+text, append(files, earlier...)
+	}
+	p := store.NewPrompt{
+		InboxID: in.Row.ID, Thread: key, Project: project, Title: title, Slug: view.Slug(title), Base: to.branch, UserID: in.Row.UserID, UUID: uuid.NewString(), Text: text, Files: files, Edits: in.Row.Edits,
+	}
+	if chosen != nil {
+		p.Steers = []store.Steer{steerer{a.Chat}.steering(ctx, in, store.SteerModel, chosen.Name, choseModel(*chosen))}
+	}
+	if opens && a.cursor.missed(in) {
+		p.LookSince = timeOf(in.Row.TS)
+	}
+	thread, ok, err := a.c.Store.AcceptPrompt(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	if !p.LookSince.IsZero() {
+		signal(a.cursor.look)
+	}
+	if ok {
+		a.agent.Wake(thread.ID)
+		if chosen != nil {
+			a.Outbox.SweepNow()
+		}
+	}
+	if ok && !opens && thread.LeaseOwner == "" {
+		a.refreshQueue(thread) // its turn may be asleep, and nobody else shows it
+	}
+	if in.Row.Attempts > 0 {
+		a.screen.React(key.ChannelID, in.Row.TS, Heard) // until now it had the mark alone
+	}
+	return "accepted", nil
+}
+
+// cliCommand is what the CLI would take for a command of its own, and not for work.
+var cliCommand = regexp.MustCompile(`^/[A-Za-z][A-Za-z0-9_:-]*(?:\s|$)`)
+
+// passedOn are the CLI's commands that people may use. Others run programs that no
+// hook sees, write its settings or dump its memory.
+var passedOn = map[string]bool{"/clear": true, "/compact": true, "/context": true}

@@ -1,0 +1,101 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"deckhand/internal/access"
+	"deckhand/internal/agent/pulls"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
+	"deckhand/internal/store"
+)
+
+// onOpenPullClick gives the thread the work of opening a pull request, as whoever pressed.
+func (a puller) onOpenPullClick(ctx context.Context, in *Incoming) (outcome string, err error) {
+	turnID := Numbered(in.Click.Value)
+	thread, err := a.c.Store.ThreadOfTurn(ctx, turnID)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return "", err
+	}
+	if err != nil || thread.ChannelID != in.Row.ChannelID || thread.ThreadTS != in.Row.ThreadTS {
+		a.Answer(in, "This button does not belong to a turn here.")
+		return "wrong turn", nil
+	}
+	outcome, err = a.pressed(ctx, in, thread, access.Prompt, "Open pull request", "Open a pull request for this work, with a title and a text for reviewers.")
+	if outcome == "accepted" {
+		a.screen.CloseOffer(turnID)
+	}
+	return outcome, err
+}
+
+// onPullClick gives the thread work about its pull request, as whoever pressed. A merge is asked
+// for by people alone who may decide about one; it is decided by its card.
+func (a puller) onPullClick(ctx context.Context, in *Incoming) (outcome string, err error) {
+	p, err := a.c.Store.PullByID(ctx, Numbered(in.Click.Value))
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return "", err
+	}
+	if err != nil || p.ChannelID != in.Row.ChannelID || p.ThreadTS != in.Row.ThreadTS {
+		a.Answer(in, "This button does not belong to a pull request here.")
+		return "wrong pull request", nil
+	}
+	act, label, text := access.Prompt, "Address these", pulls.Trouble(p)
+	if in.Click.Action == view.ActionMergePull {
+		act, label, text = access.Approve, "Merge", pulls.Merge(p)
+	}
+	if p.State != "open" || text == "" {
+		a.Answer(in, fmt.Sprintf("There is nothing to be done about pull request #%d any more: it is %s.", p.Number, p.State))
+		return "too late", nil
+	}
+	thread, err := a.c.Store.ThreadByKey(ctx, p.ThreadKey)
+	if err != nil {
+		return "", err
+	}
+	return a.pressed(ctx, in, thread, act, label, text)
+}
+
+// pressed makes a prompt of a button, as whoever pressed it.
+func (a puller) pressed(ctx context.Context, in *Incoming, thread store.Thread, act access.Act, label, text string) (outcome string, err error) {
+	if a.refuses(ctx, in, in.at(thread), act) {
+		return "refused", nil
+	}
+	_, ok, err := a.c.Store.AcceptPrompt(ctx, store.NewPrompt{
+		InboxID: in.Row.ID, Thread: thread.Key(), Project: thread.Project, UserID: in.Row.UserID, UUID: uuid.NewString(),
+		Text: fmt.Sprintf("[%s pressed %s:]\n%s", plaintext.OneLine(a.people.Name(ctx, in.Row.UserID)), label, text),
+	})
+	if err != nil {
+		return "", err
+	}
+	if ok {
+		a.agent.Wake(thread.ID)
+	}
+	return "accepted", nil
+}
+
+// NameOf implements [pulls.People].
+func (a *Chat) NameOf(ctx context.Context, user string) string { return a.people.Name(ctx, user) }
+
+// AuthorOf implements [pulls.People]. Where the profile has no address, it is what the configuration says.
+func (a *Chat) AuthorOf(ctx context.Context, user string) (name, email string) {
+	name, email, _ = a.people.Profile(ctx, user) // who is not known has none
+	name = cmp.Or(name, a.people.Name(ctx, user))
+	if email != "" {
+		return name, email
+	}
+	known := a.c.Authors[user]
+	return cmp.Or(known.Name, name), known.Address
+}
+
+// LinkTo implements [pulls.People].
+func (a *Chat) LinkTo(k store.ThreadKey) string { return a.screen.Permalink(k.ChannelID, k.ThreadTS) }
+
+// MayAsk implements [pulls.People].
+func (a *Chat) MayAsk(ctx context.Context, user string, t store.Thread) bool {
+	who := person{TeamID: t.TeamID, UserID: user, ChannelID: t.ChannelID, Project: t.Project, Via: "pull request"}
+	return a.authorise(ctx, who, access.Prompt) == nil
+}

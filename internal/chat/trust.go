@@ -1,0 +1,150 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"deckhand/internal/access"
+	"deckhand/internal/agent/trust"
+	"deckhand/internal/chat/view"
+	"deckhand/internal/plaintext"
+	"deckhand/internal/store"
+)
+
+// A repository's own commands, agents and skills are used once an admin has agreed to their texts.
+// “trust” shows what differs from what is trusted, as a file in the thread, and has a button for
+// each answer. A button names what was shown by its hash.
+
+// brought is what a message means that begins with a slash: a trusted command of the repository,
+// with the words after its name, or text. Claude Code gets it as no command of its own: such would
+// run programs without asking anybody.
+func (a steerer) brought(ctx context.Context, project, name, text string) (string, error) {
+	list, err := a.agent.TrustedCommands(ctx, project)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range list {
+		if "/"+e.Name == name {
+			return e.Expand(strings.TrimSpace(strings.TrimPrefix(text, name))), nil
+		}
+	}
+	return "[A message that begins with a slash, and is no command:]\n" + text, nil
+}
+
+func (a steerer) onTrustCommand(ctx context.Context, in *Incoming, words string) (outcome string, err error) {
+	t, ok, err := a.threadOf(ctx, in)
+	if err != nil || !ok {
+		return "no session", err
+	}
+	who := in.person() // what is trusted is so in all of the project's channels
+	who.Project, who.Reach = t.Project, access.ReachOfBudget(string(store.BudgetProject))
+	if a.refuses(ctx, in, who, access.Administer) {
+		return "refused", nil
+	}
+	if of := strings.Fields(strings.ToLower(words)); len(of) == 3 {
+		return a.decideTrust(ctx, in, t, of[0] == "yes", of[1], of[2])
+	}
+	kinds, list, left, err := a.agent.Brought(ctx, t.Project)
+	switch {
+	case len(kinds) == 0:
+		a.Answer(in, "Nothing of the repository of project "+t.Project+" may be trusted. Write trust: [commands, agents, skills] for it in deckhand.yaml, or some of these.")
+		return "nothing may be trusted", nil
+	case err != nil:
+		return "", err
+	}
+	said, pending := []string{}, 0
+	for _, kind := range kinds {
+		var now, next store.Trust
+		for _, of := range list {
+			if of.Kind == kind && of.Status == store.TrustGiven {
+				now = of
+			} else if of.Kind == kind {
+				next = of
+			}
+		}
+		said = append(said, kind+": "+a.trustedNow(ctx, kind, now))
+		if next.ID != 0 {
+			pending++
+			a.showTrust(in, t, now, next)
+		}
+	}
+	if len(left) > 0 {
+		said = append(said, "Not taken, since they are links, too long or too many, no texts, or have no name that can be used: "+listed(left)+".")
+	}
+	if pending == 0 {
+		said = append(said, "Nothing is new in the repository.")
+	}
+	a.Answer(in, "Trusted of this repository are: "+strings.Join(said, "\n"))
+	return "trust", nil
+}
+
+// showTrust puts what is new into the thread, and asks the admin about it.
+func (a steerer) showTrust(in *Incoming, t store.Thread, now, next store.Trust) {
+	id := hex.EncodeToString(next.SHA256)
+	diff := plaintext.Visible(trust.Diff(now.Files, next.Files))
+	a.screen.Attach(t.Key(), fmt.Sprintf("%s-%s.diff", next.Kind, id[:8]), cmp.Or(diff, "There is no difference."))
+	entries, _ := trust.Read(next.Kind, next.Files)
+	a.reply(in, view.AskBack{Sentence: fmt.Sprintf("The %s that the repository brings now differ from what is trusted: %s. The file %s-%s.diff in this thread has all of it. Sessions of this project will obey these texts; what they run is still decided call by call.",
+		next.Kind, listed(namesOfEntries(entries)), next.Kind, id[:8]), Choices: []view.Choice{
+		{Say: "trust yes " + next.Kind + " " + id, Label: "trust these " + next.Kind},
+		{Say: "trust no " + next.Kind + " " + id, Label: "do not trust them"},
+	}})
+}
+
+func (a steerer) decideTrust(ctx context.Context, in *Incoming, t store.Thread, yes bool, kind, id string) (outcome string, err error) {
+	sum, err := hex.DecodeString(id)
+	if err != nil {
+		return "", err
+	}
+	status, does := store.TrustRefused, "does not trust the "+kind+" that the repository brings now. What was trusted before stays so."
+	if yes {
+		status, does = store.TrustGiven, "trusts the "+kind+" that the repository brings now. Commands are there at once, agents and skills when a session starts."
+	}
+	rows, err := a.c.Store.DecideTrust(ctx, t.ID, t.Project, kind, sum, status, in.Row.UserID, plaintext.OneLine(a.people.Name(ctx, in.Row.UserID))+" "+does)
+	if errors.Is(err, store.ErrNotFound) {
+		a.Answer(in, "This was decided already, or the repository has changed since. Write “trust” to see how it is now.")
+		return "too late", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	a.Outbox.Tell(rows...)
+	return "decided", nil
+}
+
+// trustedNow says what of a kind is trusted, and since when.
+func (a steerer) trustedNow(ctx context.Context, kind string, t store.Trust) string {
+	entries, _ := trust.Read(kind, t.Files)
+	if t.ID == 0 || len(entries) == 0 {
+		return "none"
+	}
+	return listed(namesOfEntries(entries)) + " (by " + plaintext.OneLine(a.people.Name(ctx, t.DecidedBy)) + ", " + t.DecidedAt.UTC().Format("2 January 2006") + ")"
+}
+
+func namesOfEntries(list []trust.Entry) (names []string) {
+	for _, e := range list {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// listed are some names, and how many more there are.
+func listed(names []string) string {
+	const most = 20
+	if len(names) == 0 {
+		return "none"
+	}
+	names = slices.Clone(names)
+	for i, n := range names {
+		names[i] = plaintext.Clip(plaintext.OneLine(n), 100)
+	}
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
