@@ -81,4 +81,4 @@ func (b *screenStore) StalePlaces(context.Context, string) ([]store.Thread, erro
 }
 
 // Bindings implements [Store]: no channel of a desk's is set up.
-func (s *screenStore) Bindings(context.Context, string) ([]store.Binding, error) { return nil, nil }
+func (b *screenStore) Bindings(context.Context, string) ([]store.Binding, error) { return nil, nil }

@@ -1,8 +1,9 @@
 package view
 
 import (
-	"deckhand/internal/agent/trust"
 	"encoding/json"
+
+	"deckhand/internal/agent/trust"
 
 	"deckhand/internal/store"
 )

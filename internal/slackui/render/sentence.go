@@ -1,8 +1,9 @@
 package render
 
 import (
-	"deckhand/internal/agent/trust"
 	"strings"
+
+	"deckhand/internal/agent/trust"
 
 	"github.com/slack-go/slack"
 

@@ -1,9 +1,10 @@
 package mrkdwn
 
 import (
-	"deckhand/internal/plaintext"
 	"strings"
 	"unicode/utf8"
+
+	"deckhand/internal/plaintext"
 )
 
 // Lookahead is how many bytes after a place determine how Clean shows what precedes it.

@@ -1,10 +1,11 @@
 package mrkdwn
 
 import (
-	"deckhand/internal/plaintext"
 	"slices"
 	"strconv"
 	"strings"
+
+	"deckhand/internal/plaintext"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"

@@ -1,8 +1,9 @@
 package mrkdwn
 
 import (
-	"deckhand/internal/plaintext"
 	"strings"
+
+	"deckhand/internal/plaintext"
 )
 
 // backtickLike replaces backticks inside inline code, which mrkdwn cannot escape.

@@ -1,8 +1,9 @@
 package mrkdwn
 
 import (
-	"deckhand/internal/plaintext"
 	"strings"
+
+	"deckhand/internal/plaintext"
 )
 
 // superscripts are the digits of a footnote's number.

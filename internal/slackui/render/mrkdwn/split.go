@@ -1,9 +1,10 @@
 package mrkdwn
 
 import (
-	"deckhand/internal/plaintext"
 	"strings"
 	"unicode/utf8"
+
+	"deckhand/internal/plaintext"
 )
 
 // Ranks of places to cut a text; higher is better.

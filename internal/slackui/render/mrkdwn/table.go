@@ -1,8 +1,9 @@
 package mrkdwn
 
 import (
-	"deckhand/internal/plaintext"
 	"strings"
+
+	"deckhand/internal/plaintext"
 )
 
 // Limits of tables in a message: Slack allows 100 rows and 20 columns.
