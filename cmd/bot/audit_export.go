@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/audit"
 )
 
 func auditExportCommand() *cobra.Command {
@@ -29,7 +29,7 @@ A time is 2026-10-31, 2026-10-31T15:04:05Z, or 30d (that long ago).`,
   bot audit export --events --until 2026-10-31`,
 		Args: knownCommand,
 	}
-	var f store.AuditFilter
+	var f audit.Filter
 	var format string
 	events := c.Flags().Bool("events", false, "the audit's own rows")
 	choiceFlag(c, &format, "format", "how it is written (default jsonl)", "jsonl", "csv")
@@ -48,7 +48,7 @@ A time is 2026-10-31, 2026-10-31T15:04:05Z, or 30d (that long ago).`,
 	return c
 }
 
-func auditExport(ctx context.Context, out io.Writer, f store.AuditFilter, format string, events bool) error {
+func auditExport(ctx context.Context, out io.Writer, f audit.Filter, format string, events bool) error {
 	buffered := bufio.NewWriter(out)
 	w, err := newRowWriter(buffered, format)
 	if err != nil {
@@ -60,14 +60,14 @@ func auditExport(ctx context.Context, out io.Writer, f store.AuditFilter, format
 	}
 	defer s.Close()
 	if events {
-		err = s.ExportAudit(ctx, f, func(r store.AuditRow) error {
+		err = s.ExportAudit(ctx, f, func(r audit.Row) error {
 			return w.write(auditEvent{
 				Seq: r.Seq, At: r.At.UTC(), Kind: string(r.Kind), TeamID: r.TeamID, Actor: r.Actor, ThreadID: r.ThreadID, TurnID: r.TurnID,
 				ApprovalID: r.ApprovalID, Details: r.Details, PrevHash: hex.EncodeToString(r.PrevHash), Hash: hex.EncodeToString(r.Hash),
 			})
 		})
 	} else {
-		err = s.ExportCalls(ctx, f, func(c store.ToolCall) error { return w.write(c) })
+		err = s.ExportCalls(ctx, f, func(c audit.ToolCall) error { return w.write(c) })
 	}
 	return errors.Join(err, w.close(), buffered.Flush())
 }

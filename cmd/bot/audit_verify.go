@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/audit"
 )
 
 func auditVerifyCommand() *cobra.Command {
@@ -55,15 +55,15 @@ off. Its exit code is 1 if anything is not right.`,
 
 // verification is what the verification found, in JSON.
 type verification struct {
-	OK       bool               `json:"ok"`
-	Rows     int64              `json:"rows"`
-	First    *time.Time         `json:"first"`
-	Last     *store.AuditAnchor `json:"last"`
-	Anchors  int                `json:"anchors"` // that were compared
-	Problems []string           `json:"problems"`
+	OK       bool          `json:"ok"`
+	Rows     int64         `json:"rows"`
+	First    *time.Time    `json:"first"`
+	Last     *audit.Anchor `json:"last"`
+	Anchors  int           `json:"anchors"` // that were compared
+	Problems []string      `json:"problems"`
 }
 
-func newVerification(r store.AuditReport, anchors int) verification {
+func newVerification(r audit.Report, anchors int) verification {
 	v := verification{OK: len(r.Problems) == 0, Rows: r.Rows, Anchors: anchors, Problems: append([]string{}, r.Problems...)}
 	if r.Rows > 0 {
 		first := r.First.UTC()
@@ -72,7 +72,7 @@ func newVerification(r store.AuditReport, anchors int) verification {
 	return v
 }
 
-func explainVerification(c *cobra.Command, r store.AuditReport, anchorFile string, anchors int) {
+func explainVerification(c *cobra.Command, r audit.Report, anchorFile string, anchors int) {
 	out, m := c.OutOrStdout(), marksFor(c.OutOrStdout())
 	for _, p := range r.Problems {
 		fmt.Fprintln(out, m.failed, p)
@@ -93,7 +93,7 @@ func explainVerification(c *cobra.Command, r store.AuditReport, anchorFile strin
 	}
 }
 
-func readAnchors(file string) ([]store.AuditAnchor, error) {
+func readAnchors(file string) ([]audit.Anchor, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -102,13 +102,13 @@ func readAnchors(file string) ([]store.AuditAnchor, error) {
 		return nil, fmt.Errorf("--anchors: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // it only reads
-	var out []store.AuditAnchor
+	var out []audit.Anchor
 	lines := bufio.NewScanner(f)
 	for n := 1; lines.Scan(); n++ {
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
 		}
-		var a store.AuditAnchor
+		var a audit.Anchor
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil || a.Seq <= 0 || len(a.Hash) != 64 {
 			return nil, fmt.Errorf("--anchors: %s:%d: this is not a line of bot audit anchors", file, n)
 		}

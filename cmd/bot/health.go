@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"deckhand/internal/gateway/egress"
-	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/upkeep"
 )
 
@@ -122,7 +122,7 @@ func (h health) look(ctx context.Context) healthState {
 	}
 	if err := h.database(ctx); err != nil {
 		s.Database, s.Status = "unreachable", "not ready"
-		s.Problems = append(s.Problems, healthProblem{What: "database", Means: "nothing is decided or done", Error: err.Error(), Cure: store.Cure(err)})
+		s.Problems = append(s.Problems, healthProblem{What: "database", Means: "nothing is decided or done", Error: err.Error(), Cure: pg.Cure(err)})
 	}
 	if !h.alive() && s.Database == "ok" && !h.stopping() {
 		s.Status = "not ready"

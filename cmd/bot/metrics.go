@@ -14,6 +14,7 @@ import (
 
 	"deckhand/internal/money"
 	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 	"deckhand/internal/upkeep"
 )
 
@@ -26,10 +27,10 @@ const (
 
 // figures provides the metrics: a [store.Store].
 type figures interface {
-	Spend(ctx context.Context, team string) ([]store.Spend, error)
+	Spend(ctx context.Context, team string) ([]ledger.Spend, error)
 	Count(ctx context.Context, team string, c *store.Counter) (store.Totals, error)
 	Waiting(ctx context.Context, team string) (store.Waiting, error)
-	MeterState(ctx context.Context, team string) (store.MeterState, error)
+	MeterState(ctx context.Context, team string) (ledger.MeterState, error)
 }
 
 // metrics exports to Prometheus the database's figures of a team, and this process's state. The database's figures
@@ -50,10 +51,10 @@ type metrics struct {
 	mu      sync.Mutex
 	read    time.Time // the last attempt
 	counter store.Counter
-	spend   map[spendKey]store.Spend // the highest value exported
-	totals  *store.Totals            // nil until known
+	spend   map[spendKey]ledger.Spend // the highest value exported
+	totals  *store.Totals             // nil until known
 	waiting *store.Waiting
-	meter   *store.MeterState
+	meter   *ledger.MeterState
 }
 
 type spendKey struct{ project, model string }
@@ -86,7 +87,7 @@ var (
 // newMetrics returns the metrics of a team, and of this replica.
 func newMetrics(from figures, team string, self replica, log *zap.Logger) *metrics {
 	m := &metrics{
-		from: from, team: team, self: self, log: log, now: time.Now, spend: map[spendKey]store.Spend{},
+		from: from, team: team, self: self, log: log, now: time.Now, spend: map[spendKey]ledger.Spend{},
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "deckhand_scrape_errors_total", Help: "Figures that could not be read from the database in time; the last ones were told again.",
 		}, []string{"figures"}),

@@ -21,13 +21,14 @@ import (
 
 	"deckhand/internal/gateway/egress"
 	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 	"deckhand/internal/store/storetest"
 	"deckhand/internal/upkeep"
 )
 
 // someFigures are a database that can have trouble.
 type someFigures struct {
-	spend   []store.Spend
+	spend   []ledger.Spend
 	totals  store.Totals
 	waiting store.Waiting
 	err     error
@@ -44,7 +45,7 @@ func (f *someFigures) trouble(ctx context.Context) error {
 	return f.err
 }
 
-func (f *someFigures) Spend(ctx context.Context, _ string) ([]store.Spend, error) {
+func (f *someFigures) Spend(ctx context.Context, _ string) ([]ledger.Spend, error) {
 	return f.spend, f.trouble(ctx)
 }
 
@@ -56,15 +57,15 @@ func (f *someFigures) Waiting(ctx context.Context, _ string) (store.Waiting, err
 	return f.waiting, f.trouble(ctx)
 }
 
-func (f *someFigures) MeterState(ctx context.Context, _ string) (store.MeterState, error) {
-	return store.MeterState{Differ: map[store.Difference]int64{store.DifferenceCut: 2, store.DifferenceMissing: 0}, Unpriced: 5}, f.trouble(ctx)
+func (f *someFigures) MeterState(ctx context.Context, _ string) (ledger.MeterState, error) {
+	return ledger.MeterState{Differ: map[ledger.Difference]int64{ledger.DifferenceCut: 2, ledger.DifferenceMissing: 0}, Unpriced: 5}, f.trouble(ctx)
 }
 
 func newFigures() *someFigures {
 	waits := make([]int64, len(store.WaitBounds)+1)
 	waits[0], waits[2], waits[len(waits)-1] = 2, 1, 1
 	return &someFigures{
-		spend: []store.Spend{{Project: "web", Model: "claude-opus-5", MicroUSD: 1_234_567, ContractMicroUSD: 1_000_000}, {Project: "api", Model: "claude-haiku-4-5", MicroUSD: 1}},
+		spend: []ledger.Spend{{Project: "web", Model: "claude-opus-5", MicroUSD: 1_234_567, ContractMicroUSD: 1_000_000}, {Project: "api", Model: "claude-haiku-4-5", MicroUSD: 1}},
 		totals: store.Totals{
 			Turns:     map[store.TurnKey]int64{{Project: "web", State: "done"}: 3, {Project: "web", State: "failed"}: 1},
 			Approvals: map[store.ApprovalKey]int64{{Status: "allowed", Via: "button"}: 4, {Status: "allowed", Via: "rule"}: 10},
@@ -215,7 +216,7 @@ func TestASpendThatIsCorrectedDoesNotFall(t *testing.T) {
 		micro int64
 		want  string
 	}{{5_000_000, "5"}, {4_000_000, "5"}, {6_000_000, "6"}} {
-		f.spend = []store.Spend{{Project: "web", Model: "m", MicroUSD: step.micro}}
+		f.spend = []ledger.Spend{{Project: "web", Model: "m", MicroUSD: step.micro}}
 		now = now.Add(scrapeTTL)
 		if got := scrape(t, h); !slices.Contains(got, `deckhand_spend_usd_total{model="m",project="web"} `+step.want) {
 			t.Errorf("after %d µ$: %q", step.micro, got)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
 )
 
 func migrateCommand() *cobra.Command {
@@ -30,7 +30,7 @@ func migrateUpCommand() *cobra.Command {
 		Example: "  DATABASE_URL=postgres://owner:…@db/deckhand bot migrate up",
 		Args:    knownCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
-			done, err := store.MigrateUp(c.Context(), databaseURL())
+			done, err := pg.MigrateUp(c.Context(), databaseURL())
 			return migrated(c.OutOrStdout(), "applied", "nothing to apply", done, err)
 		},
 	}
@@ -48,8 +48,8 @@ it, and keep a backup.`,
 	}
 	lose := c.Flags().StringSlice("lose", nil, "tables whose rows are to be deleted for ever")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		done, err := store.MigrateDown(c.Context(), databaseURL(), *lose)
-		if loss, ok := errors.AsType[*store.LossError](err); ok {
+		done, err := pg.MigrateDown(c.Context(), databaseURL(), *lose)
+		if loss, ok := errors.AsType[*pg.LossError](err); ok {
 			return explainLoss(c.OutOrStdout(), loss)
 		}
 		return migrated(c.OutOrStdout(), "reverted", "nothing to revert", done, err)
@@ -58,7 +58,7 @@ it, and keep a backup.`,
 }
 
 // explainLoss says what would be deleted, and how to agree to that.
-func explainLoss(out io.Writer, loss *store.LossError) error {
+func explainLoss(out io.Writer, loss *pg.LossError) error {
 	if len(loss.Misnamed) > 0 {
 		return fmt.Errorf("--lose: %w", loss)
 	}
@@ -80,7 +80,7 @@ func migrateStatusCommand() *cobra.Command {
 	}
 	asJSON := jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		all, err := store.MigrationStatus(c.Context(), databaseURL())
+		all, err := pg.MigrationStatus(c.Context(), databaseURL())
 		if err != nil {
 			return databaseError(err)
 		}
@@ -106,7 +106,7 @@ type migrationLine struct {
 	AppliedAt *time.Time `json:"applied_at"`
 }
 
-func migrationLines(all []store.Migration) []migrationLine {
+func migrationLines(all []pg.Migration) []migrationLine {
 	out := []migrationLine{}
 	for _, m := range all {
 		l := migrationLine{Version: m.Version, Name: m.Name}
@@ -119,7 +119,7 @@ func migrationLines(all []store.Migration) []migrationLine {
 	return out
 }
 
-func migrated(out io.Writer, verb, none string, done []store.Migration, err error) error {
+func migrated(out io.Writer, verb, none string, done []pg.Migration, err error) error {
 	for _, m := range done {
 		fmt.Fprintf(out, "%s %05d  %s\n", verb, m.Version, m.Name)
 	}

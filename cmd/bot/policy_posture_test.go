@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"deckhand/internal/agent/policy"
-	"deckhand/internal/store"
+	"deckhand/internal/store/audit"
 )
 
 // What a verdict owes to the posture is said, and a push is told as one, in whatever line it
@@ -57,7 +57,7 @@ policy: {rules: [{deny: "Bash(rm *)"}]}
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.add(&c, store.RecordedCall{At: time.Now(), ToolName: "Bash", Input: input, Workspace: call.Workspace, Project: tt.project, Verdict: string(policy.Ask)})
+		r.add(&c, audit.RecordedCall{At: time.Now(), ToolName: "Bash", Input: input, Workspace: call.Workspace, Project: tt.project, Verdict: string(policy.Ask)})
 	}
 	r.sort(false)
 	var out bytes.Buffer

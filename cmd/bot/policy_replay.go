@@ -12,7 +12,7 @@ import (
 
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/settings"
-	"deckhand/internal/store"
+	"deckhand/internal/store/audit"
 )
 
 func policyTestCommand() *cobra.Command {
@@ -54,7 +54,7 @@ A time is 2026-10-31, 2026-10-31T15:04:05Z, or 30d (that long ago).`,
 		}
 		defer s.Close()
 		r := replay{Since: from.UTC(), Posture: policy.Posture(*posture), Changes: []policyChange{}}
-		if err := s.RecordedCalls(c.Context(), from, func(call store.RecordedCall) error {
+		if err := s.RecordedCalls(c.Context(), from, func(call audit.RecordedCall) error {
 			r.add(&cfg, call)
 			return nil
 		}); err != nil {
@@ -105,7 +105,7 @@ type changedCall struct {
 	Posture string `json:"posture"`
 }
 
-func (r *replay) add(cfg *settings.File, call store.RecordedCall) {
+func (r *replay) add(cfg *settings.File, call audit.RecordedCall) {
 	r.Calls++
 	made := policy.Call{Tool: call.ToolName, Input: call.Input, Workspace: call.Workspace, Project: call.Project, Channel: call.ChannelID}
 	d := decide(cfg, made)

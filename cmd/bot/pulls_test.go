@@ -18,7 +18,7 @@ import (
 
 	"deckhand/internal/needtest"
 	"deckhand/internal/playground/page/pagetest"
-	"deckhand/internal/store"
+	"deckhand/internal/store/audit"
 )
 
 // pullWorld is a demo with its own forge, as people have it.
@@ -207,7 +207,7 @@ func (w *world) followsMerge(merged string) {
 	commit, number := "", int64(0)
 	var acts []string
 	for line := range strings.Lines(out) {
-		var c store.ToolCall
+		var c audit.ToolCall
 		if err := json.Unmarshal([]byte(line), &c); err != nil {
 			w.t.Fatalf("%v in %s", err, line)
 		}

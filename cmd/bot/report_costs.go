@@ -16,6 +16,7 @@ import (
 	"deckhand/internal/settings"
 	"deckhand/internal/slackui/directory"
 	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // costsQuestion is a question about costs, and the presentation of its answer.
@@ -153,8 +154,8 @@ func footnotes(ctx context.Context, w io.Writer, s *store.Store, team string, a 
 		return nil
 	}
 	q := a.Question
-	models, err := s.Costs(ctx, store.CostQuery{
-		TeamID: team, From: q.Period.From, To: q.Period.To, By: store.ByModel,
+	models, err := s.Costs(ctx, ledger.CostQuery{
+		TeamID: team, From: q.Period.From, To: q.Period.To, By: ledger.ByModel,
 		Users: q.Users, Channels: q.Channels, Projects: q.Projects, Models: q.Models, ThreadID: q.ThreadID,
 	})
 	if err != nil {

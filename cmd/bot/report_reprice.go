@@ -14,7 +14,7 @@ import (
 	"deckhand/internal/money"
 	"deckhand/internal/price"
 	"deckhand/internal/settings"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 func reportRepriceCommand() *cobra.Command {
@@ -65,7 +65,7 @@ func reportReprice(ctx context.Context, out io.Writer, o *reportFlags, file sett
 		_, err := fmt.Fprintln(out, "Every call has a price. Nothing to correct.")
 		return err
 	}
-	var corrections []store.Repricing
+	var corrections []ledger.Repricing
 	sums, unknown := map[string]*repriced{}, map[string]int{}
 	var failed []error
 	for _, c := range calls {
@@ -102,21 +102,21 @@ type repriced struct {
 	booked, now int64
 }
 
-func (r *repriced) add(c store.UnpricedCall, correction store.Repricing) {
+func (r *repriced) add(c ledger.UnpricedCall, correction ledger.Repricing) {
 	r.calls++
 	r.booked += c.MicroUSD
 	r.now += c.MicroUSD + correction.MicroUSD
 }
 
 // repricing is the difference to a call's booked cost; known is false while the list has no price for its model.
-func repricing(c store.UnpricedCall, file settings.File) (r store.Repricing, known bool, err error) {
+func repricing(c ledger.UnpricedCall, file settings.File) (r ledger.Repricing, known bool, err error) {
 	u, cost, known, err := price.Usage{
 		Input: c.Input, Output: c.Output, CacheRead: c.CacheRead, CacheWrite5m: c.CacheWrite5m, CacheWrite1h: c.CacheWrite1h, WebSearches: c.WebSearches,
 	}.CostAt(c.Model, c.Rate)
 	if err != nil {
 		return r, false, fmt.Errorf("call %s of %s is not corrected: %w", c.ID, c.At.Format(time.RFC3339), err)
 	}
-	r = store.Repricing{ID: c.ID, MicroUSD: cost - c.MicroUSD}
+	r = ledger.Repricing{ID: c.ID, MicroUSD: cost - c.MicroUSD}
 	terms, ok := file.Projects[c.Project].Prices.Of(c.Model)
 	if !ok {
 		terms, ok = file.Prices.Of(c.Model)

@@ -25,7 +25,10 @@ import (
 
 	"deckhand/internal/report"
 	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/ledger"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
 	"deckhand/internal/waittest"
 )
 
@@ -128,7 +131,7 @@ func TestReportsOfADemo(t *testing.T) {
 		t.Errorf("the picture: %v", err)
 	}
 
-	if out := ok("verify"); !strings.Contains(out, fmt.Sprintf("all %d checks agree", store.LedgerChecks())) {
+	if out := ok("verify"); !strings.Contains(out, fmt.Sprintf("all %d checks agree", ledger.Checks())) {
 		t.Errorf("verify: %s", out)
 	}
 	if out := ok("approvals", "--since", "1d"); !strings.Contains(out, "Grace Approver") || !strings.Contains(out, "100%") || !strings.Contains(out, "1 decided in") {
@@ -313,21 +316,21 @@ func book(t *testing.T, db *store.Store, team string) {
 			t.Fatal(err)
 		}
 	}
-	key := store.ThreadKey{TeamID: team, ChannelID: "C1", ThreadTS: "1.1"}
-	inbox, _, err := db.Receive(ctx, store.Envelope{EventID: team, Kind: store.KindMessage, TeamID: team, ChannelID: "C1", TS: "1.1", ThreadTS: "1.1", UserID: "U1", Payload: []byte(`{}`)})
+	key := threads.ThreadKey{TeamID: team, ChannelID: "C1", ThreadTS: "1.1"}
+	envelope, _, err := db.Receive(ctx, inbox.Envelope{EventID: team, Kind: inbox.Message, TeamID: team, ChannelID: "C1", TS: "1.1", ThreadTS: "1.1", UserID: "U1", Payload: []byte(`{}`)})
 	check(err)
-	th, _, err := db.AcceptPrompt(ctx, store.NewPrompt{InboxID: inbox, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
+	th, _, err := db.AcceptPrompt(ctx, inbox.NewPrompt{InboxID: envelope, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
 	check(err)
 	th, _, err = storetest.Acquire(ctx, db, th.ID, "A")
 	check(err)
-	c := store.OpenCall{ID: uuid.New(), Lease: store.Lease{ThreadID: th.ID, Owner: "A", Epoch: th.LeaseEpoch}, SessionID: uuid.NewString(), Model: "m", StartedAt: time.Now()}
+	c := ledger.OpenCall{ID: uuid.New(), Lease: threads.Lease{ThreadID: th.ID, Owner: "A", Epoch: th.LeaseEpoch}, SessionID: uuid.NewString(), Model: "m", StartedAt: time.Now()}
 	check(db.NewSession(ctx, c.Lease, c.SessionID, ""))
 	c.Epoch, err = db.BeginEpoch(ctx, c.Lease, c.SessionID, "v", 0)
 	check(err)
 	turn, _, _, err := db.BeginTurn(ctx, c.Lease, c.SessionID, c.Epoch)
 	check(err)
 	check(db.BeginCall(ctx, c))
-	check(db.EndCalls(ctx, []store.EndedCall{{OpenCall: c, Status: 200, Complete: true, EndedAt: time.Now(), Usage: store.CallUsage{Model: "m", Input: 1, Output: 1, MicroUSD: 1}}}))
-	_, _, err = db.FinishTurn(ctx, c.Lease, store.FinishedTurn{ID: turn.ID, State: "done", CLITotals: []store.CLITotal{{SessionID: c.SessionID, Epoch: c.Epoch, Before: 0, After: 1, Model: "m"}}})
+	check(db.EndCalls(ctx, []ledger.EndedCall{{OpenCall: c, Status: 200, Complete: true, EndedAt: time.Now(), Usage: ledger.CallUsage{Model: "m", Input: 1, Output: 1, MicroUSD: 1}}}))
+	_, _, err = db.FinishTurn(ctx, c.Lease, store.FinishedTurn{ID: turn.ID, State: "done", CLITotals: []ledger.CLITotal{{SessionID: c.SessionID, Epoch: c.Epoch, Before: 0, After: 1, Model: "m"}}})
 	check(err)
 }

@@ -9,6 +9,7 @@ import (
 
 	"deckhand/internal/money"
 	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 func reportVerifyCommand() *cobra.Command {
@@ -115,7 +116,7 @@ func (w cliCheck) unexplained() (n int) {
 }
 
 func verifyLedger(ctx context.Context, s *store.Store, team string) (ledgerCheck, error) {
-	b := ledgerCheck{Checks: store.LedgerChecks(), Differences: []difference{}, Witness: cliCheck{Differences: []stretch{}}}
+	b := ledgerCheck{Checks: ledger.Checks(), Differences: []difference{}, Witness: cliCheck{Differences: []stretch{}}}
 	found, err := s.VerifyRollups(ctx, team)
 	if err != nil {
 		return b, err
@@ -138,7 +139,7 @@ func verifyLedger(ctx context.Context, s *store.Store, team string) (ledgerCheck
 	return b, nil
 }
 
-func newStretch(d store.Stretch) stretch {
+func newStretch(d ledger.Stretch) stretch {
 	out := stretch{
 		At: d.At.UTC(), Thread: d.ThreadID, Turn: d.TurnID, Calls: d.CallsMicroUSD, Says: d.CLIMicroUSD,
 		Reason: string(d.Why), Explained: d.Why.Explained(), Question: []inDoubt{},
@@ -152,12 +153,12 @@ func newStretch(d store.Stretch) stretch {
 }
 
 // reasons explain differences between calls and Claude Code.
-var reasons = map[store.Difference]string{
-	store.DifferenceCut:      "an answer was cut, and Claude Code guesses what had come of it",
-	store.DifferenceProbes:   "calls for one token, which Claude Code does not count",
-	store.DifferenceUnpriced: "the list has no price for the model; bot report reprice mends it when it has one",
-	store.DifferenceBeside:   "more was called than Claude Code counts: a command called the model by itself, or went on when a process had gone",
-	store.DifferenceMissing:  "Claude Code says that it spent more than its calls have cost: something reached the model past the gateway, or entries are missing",
+var reasons = map[ledger.Difference]string{
+	ledger.DifferenceCut:      "an answer was cut, and Claude Code guesses what had come of it",
+	ledger.DifferenceProbes:   "calls for one token, which Claude Code does not count",
+	ledger.DifferenceUnpriced: "the list has no price for the model; bot report reprice mends it when it has one",
+	ledger.DifferenceBeside:   "more was called than Claude Code counts: a command called the model by itself, or went on when a process had gone",
+	ledger.DifferenceMissing:  "Claude Code says that it spent more than its calls have cost: something reached the model past the gateway, or entries are missing",
 }
 
 func explainLedger(c *cobra.Command, b ledgerCheck) {
@@ -177,7 +178,7 @@ func explainLedger(c *cobra.Command, b ledgerCheck) {
 			mark = m.failed
 		}
 		fmt.Fprintf(out, "%s turn %d, %s: the calls cost %s, Claude Code says %s\n    %s\n", mark, d.Turn, d.At.Format(time.RFC3339),
-			money.Exact(d.Calls), money.Exact(d.Says), reasons[store.Difference(d.Reason)])
+			money.Exact(d.Calls), money.Exact(d.Says), reasons[ledger.Difference(d.Reason)])
 		for _, q := range d.Question {
 			fmt.Fprintf(out, "    %s %s %s %s%s\n", q.StartedAt.Format(time.RFC3339), q.Model, graphic(q.Request), money.Exact(q.MicroUSD), q.bound())
 		}

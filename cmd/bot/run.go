@@ -32,6 +32,8 @@ import (
 	"deckhand/internal/settings"
 	"deckhand/internal/slackui"
 	"deckhand/internal/store"
+	"deckhand/internal/store/audit"
+	"deckhand/internal/store/pg"
 )
 
 func runCommand() *cobra.Command {
@@ -123,7 +125,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 	if err := place.SweepSandboxes(ctx, b.replica, c.Projects); err != nil {
 		b.log.Warn("remove what an earlier run had left of its sandboxes", zap.Error(err))
 	}
-	if _, err := store.MigrateUp(ctx, e.Direct()); err != nil {
+	if _, err := pg.MigrateUp(ctx, e.Direct()); err != nil {
 		return nil, fmt.Errorf("DATABASE_URL: %w", err)
 	}
 	var after []time.Duration
@@ -189,7 +191,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 // auditStart records the rules under which the bot works from now on.
 func (b *bot) auditStart(ctx context.Context, c settings.File, cliVersion string) error {
 	team := b.app.TeamID()
-	err := b.store.Audit(ctx, store.AuditEntry{Kind: store.AuditStarted, TeamID: team, Details: map[string]any{
+	err := b.store.Audit(ctx, audit.Entry{Kind: audit.Started, TeamID: team, Details: map[string]any{
 		"version": versionString(), "replica": b.replica.ID, "cli_version": cliVersion, "sandboxes": c.Sandboxes(),
 	}})
 	if err != nil {

@@ -20,16 +20,17 @@ import (
 	"golang.org/x/oauth2"
 
 	"deckhand/internal/forge"
-	"deckhand/internal/store"
+	"deckhand/internal/store/forges"
+	"deckhand/internal/store/pg"
 )
 
 // Store is what is remembered: [*store.Store], which tells what each method does.
 type Store interface {
-	Connect(ctx context.Context, c store.Connection) error
-	Connection(ctx context.Context, team, user, host string) (store.Connection, error)
-	Connections(ctx context.Context, team, user string) ([]store.Connection, error)
-	RefreshConnection(ctx context.Context, team, user, host string, change func(*store.Connection) error) error
-	Disconnect(ctx context.Context, team, user, host string) (store.Connection, error)
+	Connect(ctx context.Context, c forges.Connection) error
+	Connection(ctx context.Context, team, user, host string) (forges.Connection, error)
+	Connections(ctx context.Context, team, user string) ([]forges.Connection, error)
+	RefreshConnection(ctx context.Context, team, user, host string, change func(*forges.Connection) error) error
+	Disconnect(ctx context.Context, team, user, host string) (forges.Connection, error)
 }
 
 // Config is what a service needs.
@@ -119,14 +120,14 @@ func (s *Service) Bind(ctx context.Context, site Site, team, user string, t *oau
 			return "", fmt.Errorf("nothing shows that the account %s at %s is yours: none of its verified addresses is the one of your Slack profile, and deckhand.yaml does not name it. An admin can: people: {%s: {accounts: {%s: %s}}}. Nothing was connected", me.Login, host, user, host, me.Login)
 		}
 	}
-	return me.Login, s.keep(ctx, store.Connection{TeamID: team, UserID: user, Host: host, Account: me.ID, Login: me.Login}, t)
+	return me.Login, s.keep(ctx, forges.Connection{TeamID: team, UserID: user, Host: host, Account: me.ID, Login: me.Login}, t)
 }
 
 // keep writes a connection down. Its error is a sentence.
-func (s *Service) keep(ctx context.Context, c store.Connection, t *oauth2.Token) error {
+func (s *Service) keep(ctx context.Context, c forges.Connection, t *oauth2.Token) error {
 	s.Key.seal(&c, t)
 	switch err := s.Store.Connect(ctx, c); {
-	case errors.Is(err, store.ErrTaken):
+	case errors.Is(err, forges.ErrTaken):
 		return fmt.Errorf("the account %s at %s is connected by somebody else here. Nothing was connected", c.Login, c.Host)
 	case err != nil:
 		s.Log.Error("connect an account", zap.String("user", c.UserID), zap.Error(err))
@@ -154,7 +155,7 @@ func (s *Service) Token(ctx context.Context, team, user, host string) (string, e
 		return "", nil
 	}
 	c, err := s.Store.Connection(ctx, team, user, host)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return "", nil
 	}
 	if err != nil {
@@ -173,7 +174,7 @@ func (s *Service) Token(ctx context.Context, team, user, host string) (string, e
 	}
 	var ended bool
 	var problem error
-	err = s.Store.RefreshConnection(ctx, team, user, host, func(c *store.Connection) error {
+	err = s.Store.RefreshConnection(ctx, team, user, host, func(c *forges.Connection) error {
 		if t, problem = s.usable(*c); problem != nil || c.ExpiresAt == nil || time.Until(*c.ExpiresAt) > soon {
 			return nil // another caller has renewed it
 		}
@@ -200,7 +201,7 @@ func (s *Service) Token(ctx context.Context, team, user, host string) (string, e
 }
 
 // usable is the token of a connection that is not over.
-func (s *Service) usable(c store.Connection) (*oauth2.Token, error) {
+func (s *Service) usable(c forges.Connection) (*oauth2.Token, error) {
 	if c.DeadAt != nil {
 		return nil, died(c.Host)
 	}
@@ -214,7 +215,7 @@ func died(host string) error {
 // Refused notes that the forge did not take a token, and tells the person once.
 func (s *Service) Refused(ctx context.Context, team, user, host, refused string) {
 	first := false
-	err := s.Store.RefreshConnection(ctx, team, user, host, func(c *store.Connection) error {
+	err := s.Store.RefreshConnection(ctx, team, user, host, func(c *forges.Connection) error {
 		if t, err := s.usable(*c); err == nil && t.AccessToken == refused {
 			now := time.Now()
 			c.DeadAt, first = &now, true

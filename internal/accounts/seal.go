@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/forges"
 )
 
 // Key encrypts people's tokens. The zero value is none.
@@ -47,13 +47,13 @@ type token struct {
 }
 
 // owner is what a sealed token is bound to: moved to another row, it does not open.
-func owner(c store.Connection) []byte {
+func owner(c forges.Connection) []byte {
 	raw, _ := json.Marshal([]string{c.TeamID, c.UserID, c.Host}) // strings alone
 	return raw
 }
 
 // seal puts a token into a connection.
-func (k Key) seal(c *store.Connection, t *oauth2.Token) {
+func (k Key) seal(c *forges.Connection, t *oauth2.Token) {
 	raw, _ := json.Marshal(token{t.AccessToken, t.RefreshToken}) // strings alone
 	nonce := make([]byte, k.aead.NonceSize())
 	_, _ = rand.Read(nonce) // it never fails
@@ -64,7 +64,7 @@ func (k Key) seal(c *store.Connection, t *oauth2.Token) {
 }
 
 // open takes it out again. Its error is a sentence.
-func (k Key) open(c store.Connection) (*oauth2.Token, error) {
+func (k Key) open(c forges.Connection) (*oauth2.Token, error) {
 	if c.Key != k.name {
 		return nil, fmt.Errorf("the connection to %s was encrypted with another DECKHAND_TOKEN_KEY (%s) than the one that is set (%s). An admin sets the former one, or you connect again", c.Host, c.Key, k.name)
 	}

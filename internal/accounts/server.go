@@ -13,7 +13,8 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/forges"
+	"deckhand/internal/store/pg"
 )
 
 // Server is an MCP server at which people act as themselves. Without DeviceURL people enter a
@@ -47,7 +48,7 @@ func (s *Service) bindServer(ctx context.Context, site Site, team, user string, 
 		login, whose = who.Email, who.Subject
 	}
 	sum := sha256.Sum256([]byte(whose))
-	c := store.Connection{TeamID: team, UserID: user, Host: host, Account: int64(binary.BigEndian.Uint64(sum[:8]) >> 1), Login: login} //nolint:gosec // shifted, it fits
+	c := forges.Connection{TeamID: team, UserID: user, Host: host, Account: int64(binary.BigEndian.Uint64(sum[:8]) >> 1), Login: login} //nolint:gosec // shifted, it fits
 	return login, s.keep(ctx, c, t)
 }
 
@@ -84,7 +85,7 @@ func (s *Service) Connected(ctx context.Context, team, user, host string) error 
 		return fmt.Errorf("nobody can connect to %s here: that takes DECKHAND_TOKEN_KEY in the bot's environment, which an admin can set", host)
 	}
 	c, err := s.Store.Connection(ctx, team, user, host)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return fmt.Errorf("you are not connected to %s", host)
 	}
 	if err == nil {

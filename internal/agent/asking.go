@@ -5,7 +5,8 @@ import (
 
 	"deckhand/internal/agent/ask"
 	"deckhand/internal/gateway/egress"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/turns"
 )
 
 // asking is the worker of a session as the desks of its turns have it, and whoever asks about
@@ -15,7 +16,7 @@ type asking struct {
 	of *session
 }
 
-func (w *worker) newDesk(t *turn, turn store.Turn) *ask.Desk {
+func (w *worker) newDesk(t *turn, turn turns.Turn) *ask.Desk {
 	s := w.session
 	o := ask.Options{
 		Store: w.store, Worker: asking{w, s}, Front: w.front, Authoriser: w.authoriser, Policy: w.policy, Process: s.proc, Searches: s.meter,
@@ -30,7 +31,7 @@ func (w *worker) newDesk(t *turn, turn store.Turn) *ask.Desk {
 
 // The methods of [ask.Worker].
 
-func (a asking) Lease() store.Lease                       { return a.w.heldLease() }
+func (a asking) Lease() threads.Lease                     { return a.w.heldLease() }
 func (a asking) Stopping() bool                           { return a.w.turn.stopping() }
 func (a asking) Show()                                    { a.w.show() }
 func (a asking) Say(ctx context.Context, sentence string) { a.w.say(ctx, sentence) }

@@ -10,7 +10,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 )
 
 // audience notes what people see.
@@ -20,13 +23,13 @@ type audience struct {
 
 	mu    sync.Mutex
 	turns map[int64]string // as they stand in front of people; "over" when nothing moves any more
-	cards map[string]store.ApprovalStatus
+	cards map[string]approvals.Status
 	// unfinished are the turns of which people are to hear what they did cost.
 	unfinished map[int64]bool
 	prompts    map[int64]PromptMark
-	spoken     map[store.ThreadKey]bool // threads in which a sentence was said
-	places     map[store.ThreadKey]bool // threads that are said to wait for a session
-	quiet      *Quiet                   // of the turn that was shown last
+	spoken     map[threads.ThreadKey]bool // threads in which a sentence was said
+	places     map[threads.ThreadKey]bool // threads that are said to wait for a session
+	quiet      *Quiet                     // of the turn that was shown last
 }
 
 // silent is since when people are shown that nothing is heard of a turn.
@@ -40,7 +43,7 @@ func (a *audience) silent() *Quiet {
 const parked = "parked"
 
 // allowed reports a breach if the thread is another replica's by now.
-func (a *audience) allowed(key store.ThreadKey, what string) {
+func (a *audience) allowed(key threads.ThreadKey, what string) {
 	for _, t := range a.stage.store.Threads() {
 		if t.Key() == key && a.stage.isElsewhere(t.ID) && a.stage.machine.knowsLoss(t.ID) {
 			a.stage.breach("%s after the lease was lost", what)
@@ -96,10 +99,10 @@ func (a *audience) ShowTurn(t TurnView) {
 	a.stage.say("people", "turn %d %s", t.ID, now)
 }
 
-func (a *audience) ShowApproval(ap store.Approval) {
+func (a *audience) ShowApproval(ap approvals.Approval) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if was := a.cards[ap.ID]; was != "" && was != store.ApprovalPending && was != ap.Status {
+	if was := a.cards[ap.ID]; was != "" && was != approvals.Pending && was != ap.Status {
 		a.stage.breach("the card of %s ended as %s and then as %s", a.stage.name("a", ap.ID), was, ap.Status)
 	}
 	if a.cards[ap.ID] == ap.Status {
@@ -110,13 +113,13 @@ func (a *audience) ShowApproval(ap store.Approval) {
 }
 
 // Show reads what there is to be shown, as the frontend does.
-func (a *audience) Show(kind store.PostKind, id string) {
+func (a *audience) Show(kind outbox.PostKind, id string) {
 	switch kind {
-	case store.CardPost:
+	case outbox.CardPost:
 		a.stage.say("cards", "%s closed", a.stage.name("a", id))
-	case store.BudgetPost:
+	case outbox.BudgetPost:
 		a.stage.say("budgets", "%d %%", a.stage.store.Notice(id).Share)
-	case store.WaitPost:
+	case outbox.WaitPost:
 		for _, p := range a.stage.store.Prompts() {
 			if strconv.FormatInt(p.InboxID, 10) == id {
 				a.mu.Lock()
@@ -125,7 +128,7 @@ func (a *audience) Show(kind store.PostKind, id string) {
 				a.stage.say("budgets", "prompt %d: %s", p.InboxID, cmp.Or(p.Outcome, p.State))
 			}
 		}
-	case store.TurnPost, store.PlacePost, store.QueuePost:
+	case outbox.TurnPost, outbox.PlacePost, outbox.QueuePost:
 		a.stage.breach("a %s was to be shown by its id", kind)
 	}
 }
@@ -136,7 +139,7 @@ func (a *audience) ShowQueue(threadID int64, start *StartWait) {
 	}
 }
 
-func (a *audience) ShowPlace(t store.Thread, before int) {
+func (a *audience) ShowPlace(t threads.Thread, before int) {
 	k := t.Key()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -156,7 +159,7 @@ func (a *audience) CloseOffer(turnID int64) {
 	a.stage.say("budgets", "turn %d offers nothing any more", turnID)
 }
 
-func (a *audience) MarkPrompt(p store.Prompt, m PromptMark) {
+func (a *audience) MarkPrompt(p inbox.Prompt, m PromptMark) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.allowed(p.ThreadKey, "a prompt was marked")
@@ -171,14 +174,14 @@ func (a *audience) MarkPrompt(p store.Prompt, m PromptMark) {
 }
 
 // Tell shows what was committed to be shown, and has it ended as shown.
-func (a *audience) Tell(rows ...store.OutboxRow) {
+func (a *audience) Tell(rows ...outbox.Row) {
 	for _, w := range rows {
 		switch w.Kind {
-		case store.OutboxMark:
+		case outbox.Mark:
 			a.MarkPrompt(a.stage.store.Prompts()[w.InboxID-1].Prompt, PromptMark(w.Body))
-		case store.OutboxSaid:
+		case outbox.Said:
 			a.Say(w.ThreadKey, w.Body)
-		case store.OutboxLeft, store.OutboxGivenUp:
+		case outbox.Left, outbox.GivenUp:
 			a.Abandon(w.TurnID, w.Body)
 		default:
 			a.stage.breach("a %s was told as a word", w.Kind)
@@ -186,7 +189,7 @@ func (a *audience) Tell(rows ...store.OutboxRow) {
 	}
 }
 
-func (a *audience) Say(k store.ThreadKey, sentence string) {
+func (a *audience) Say(k threads.ThreadKey, sentence string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.allowed(k, "something was said")
@@ -194,8 +197,8 @@ func (a *audience) Say(k store.ThreadKey, sentence string) {
 	a.stage.say("people", "“%s”", sentence)
 }
 
-func (a *audience) OfferConnection(store.ThreadKey, string, string, string) {}
-func (a *audience) Attach(store.ThreadKey, string, string)                  {}
+func (a *audience) OfferConnection(threads.ThreadKey, string, string, string) {}
+func (a *audience) Attach(threads.ThreadKey, string, string)                  {}
 
 func (a *audience) Abandon(turnID int64, sentence string) {
 	a.mu.Lock()
@@ -231,7 +234,7 @@ func (w *authority) hold(on bool) {
 }
 
 // MayDecide implements [Authoriser].
-func (w *authority) MayDecide(ctx context.Context, user string, _ store.Approval) bool {
+func (w *authority) MayDecide(ctx context.Context, user string, _ approvals.Approval) bool {
 	w.mu.Lock()
 	gate := w.gate
 	w.mu.Unlock()

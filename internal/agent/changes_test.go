@@ -11,7 +11,7 @@ import (
 
 	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/policy"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // TestAChangeIsJudgedAsARequest: a person makes of a request only what they could have
@@ -33,14 +33,14 @@ func TestAChangeIsJudgedAsARequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newSupervisor(nil, &dependencies{policy: p}, &bounds{})
-	plain := store.Approval{ToolName: "Bash", Workspace: ws, Terms: store.Terms{Quorum: 1, RequesterMay: true}}
+	plain := approvals.Approval{ToolName: "Bash", Workspace: ws, Terms: approvals.Terms{Quorum: 1, RequesterMay: true}}
 	named := plain
 	named.Terms.Approvers = []string{"U1"}
 	inside := plain
 	inside.Dir = filepath.Join(ws, "secret")
 	for _, c := range []struct {
 		name    string
-		a       store.Approval
+		a       approvals.Approval
 		command string
 		why     string // empty: it may run
 	}{
@@ -79,7 +79,7 @@ func TestTheModelIsToldWhatRan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(staged)
 		awaiting(s, toolWrite) // as use2
-		d := store.Decision{ApprovalID: s.pending(here), Status: store.ApprovalAllowed, By: "U2", Via: "edited", Edit: &store.Edit{Input: json.RawMessage(`{"of":"a < b && c"}`)}}
+		d := approvals.Decision{ApprovalID: s.pending(here), Status: approvals.Allowed, By: "U2", Via: "edited", Edit: &approvals.Edit{Input: json.RawMessage(`{"of":"a < b && c"}`)}}
 		s.decided(s.sup.Decide(t.Context(), d))
 		d.By, d.Via, d.Edit, d.Seen = "U3", "button", nil, 1
 		s.decided(s.sup.Decide(t.Context(), d))
@@ -105,7 +105,7 @@ func TestTheModelIsToldWhatRan(t *testing.T) {
 			t.Error(broken)
 		}
 	})
-	asked := store.Approval{Input: json.RawMessage(`{"file_path":"a.go","content":"x"}`), Edited: store.Edited{Times: 1, Input: json.RawMessage(`{"file_path":"a.go","content":"y"}`)}}
+	asked := approvals.Approval{Input: json.RawMessage(`{"file_path":"a.go","content":"x"}`), Edited: approvals.Edited{Times: 1, Input: json.RawMessage(`{"file_path":"a.go","content":"y"}`)}}
 	if said := ask.ChangeNote(asked); strings.Contains(said, "file_path") || !strings.Contains(said, `{"content":"y"}`) {
 		t.Errorf("what nobody changed is told, too: %s", said)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/memstore"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 func TestClosing(t *testing.T) {
@@ -45,7 +45,7 @@ type writtenIn struct {
 	from, to time.Time
 }
 
-func (b *writtenIn) WroteBelow(_ context.Context, _ store.ThreadKey, _ int64, from, to time.Time) (bool, error) {
+func (b *writtenIn) WroteBelow(_ context.Context, _ threads.ThreadKey, _ int64, from, to time.Time) (bool, error) {
 	b.from, b.to = from, to
 	return b.wrote, b.err
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"deckhand/internal/agent/claude"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // attemptUUID is the id under which the CLI is given a prompt. Every attempt at it has
@@ -24,7 +24,7 @@ func attemptUUID(promptUUID string, attempt int) string {
 // cliTotals is what the CLI says that it has spent since it was asked last, in an epoch of
 // its own where its total began anew. Of answers that it did not hear to their end it can
 // only guess: where there were such, it proves nothing, and the next time begins here.
-func (s *session) cliTotals(ctx context.Context, running claude.Usage) ([]store.CLITotal, error) {
+func (s *session) cliTotals(ctx context.Context, running claude.Usage) ([]ledger.CLITotal, error) {
 	whole := s.meter.Whole()
 	if err := s.followReset(ctx); err != nil {
 		return nil, err
@@ -38,11 +38,11 @@ func (s *session) cliTotals(ctx context.Context, running claude.Usage) ([]store.
 			return nil, err
 		}
 	}
-	return []store.CLITotal{{SessionID: s.id, Epoch: s.epoch, Before: spent.Before, After: spent.After, Model: spent.Model}}, nil
+	return []ledger.CLITotal{{SessionID: s.id, Epoch: s.epoch, Before: spent.Before, After: spent.After, Model: spent.Model}}, nil
 }
 
 // addCLITotals writes down what the CLI has said between turns.
-func (h *leased) addCLITotals(ctx context.Context, told []store.CLITotal) error {
+func (h *leased) addCLITotals(ctx context.Context, told []ledger.CLITotal) error {
 	for _, t := range told {
 		if err := h.store.AddCLITotals(ctx, h.heldLease(), t); err != nil {
 			return err

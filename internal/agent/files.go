@@ -14,7 +14,8 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/attachment"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/turns"
 	"deckhand/internal/workspace"
 )
 
@@ -23,7 +24,7 @@ type Files interface {
 	// Fetch returns a file as it is now, and what it is called. One that is longer than so
 	// many bytes, or that is not to be had, gives an [*attachment.Refusal], and its name if
 	// that is known.
-	Fetch(ctx context.Context, f store.PromptFile, most int64) (name string, content []byte, err error)
+	Fetch(ctx context.Context, f inbox.PromptFile, most int64) (name string, content []byte, err error)
 }
 
 // NoWords is what a prompt says that is made of files alone.
@@ -58,7 +59,7 @@ func (a attached) refusal() string {
 
 // withFiles begins a turn whose prompt may have files: they are fetched first, beside the
 // loop. A prompt that is nothing but files that cannot be had gets no answer but that.
-func (w *worker) withFiles(ctx context.Context, row store.Turn, prompt store.Prompt, promptUUID, text string, shown bool) (begun bool, err error) {
+func (w *worker) withFiles(ctx context.Context, row turns.Turn, prompt inbox.Prompt, promptUUID, text string, shown bool) (begun bool, err error) {
 	a, err := w.attach(ctx, prompt, shown)
 	if _, ok := errors.AsType[*stopError](err); ok {
 		return false, w.stopCold(ctx)
@@ -79,7 +80,7 @@ func (w *worker) withFiles(ctx context.Context, row store.Turn, prompt store.Pro
 
 // attach fetches a prompt's files and lays them into the thread's inbox. shown says that
 // the model was shown them before.
-func (w *worker) attach(ctx context.Context, p store.Prompt, shown bool) (a attached, err error) {
+func (w *worker) attach(ctx context.Context, p inbox.Prompt, shown bool) (a attached, err error) {
 	if len(p.Files) == 0 || w.files == nil {
 		return attached{}, nil
 	}
@@ -127,7 +128,7 @@ func (w *worker) attach(ctx context.Context, p store.Prompt, shown bool) (a atta
 
 // take fetches one of the prompt's files, and lays it into the inbox; at says where, for
 // the model.
-func (h *leased) take(ctx context.Context, inbox attachment.Inbox, p store.Prompt, i int) (f attachment.File, at string, err error) {
+func (h *leased) take(ctx context.Context, inbox attachment.Inbox, p inbox.Prompt, i int) (f attachment.File, at string, err error) {
 	most := h.attachments.WithDefaults()
 	if most.Files < 0 {
 		return f, "", attachment.Refuse("was not read: Deckhand takes no files here")

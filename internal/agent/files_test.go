@@ -9,7 +9,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/attachment"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
 )
 
 // playedFiles are files by their ids; one that is not there was deleted. Fetching waits
@@ -20,7 +20,7 @@ type playedFiles struct {
 	fetched []string
 }
 
-func (f *playedFiles) Fetch(ctx context.Context, p store.PromptFile, _ int64) (string, []byte, error) {
+func (f *playedFiles) Fetch(ctx context.Context, p inbox.PromptFile, _ int64) (string, []byte, error) {
 	f.fetched = append(f.fetched, p.ID)
 	if f.held != nil {
 		select {
@@ -37,7 +37,7 @@ func (f *playedFiles) Fetch(ctx context.Context, p store.PromptFile, _ int64) (s
 }
 
 // stageWithFiles has every prompt come with these files.
-func stageWithFiles(words string, f *playedFiles, attached ...store.PromptFile) *stage {
+func stageWithFiles(words string, f *playedFiles, attached ...inbox.PromptFile) *stage {
 	s := newStage(staged)
 	s.files, s.sup.files = f, f
 	s.words, s.attached = words, attached
@@ -45,8 +45,8 @@ func stageWithFiles(words string, f *playedFiles, attached ...store.PromptFile) 
 }
 
 var (
-	notes = store.PromptFile{ID: "F1", Name: "notes.md"}
-	gone  = store.PromptFile{ID: "F2", Name: "gone.png"}
+	notes = inbox.PromptFile{ID: "F1", Name: "notes.md"}
+	gone  = inbox.PromptFile{ID: "F2", Name: "gone.png"}
 )
 
 // TestFilesComeBeforeTheWords: the model is shown what is taken, and told what is not, as

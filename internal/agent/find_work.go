@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 // politeFor is how long a replica leaves a thread that nobody has to one that suits it
@@ -129,7 +129,7 @@ func (s *Supervisor) bookLost(ctx context.Context) {
 // returnUnused hands back leases that no worker here has: their release failed.
 func (s *Supervisor) returnUnused(ctx context.Context) {
 	s.mu.Lock()
-	var unused []store.Lease
+	var unused []threads.Lease
 	for _, l := range s.unused {
 		if s.workers[l.ThreadID] == nil {
 			unused = append(unused, l)

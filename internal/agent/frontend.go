@@ -7,7 +7,10 @@ import (
 	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/spend"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 )
 
 // Frontend is where people see a thread's work: slackui implements it. Every
@@ -21,18 +24,18 @@ type Frontend interface {
 	ShowTurn(TurnView)
 	// ShowApproval shows an approval on its card: pending with buttons, or as it
 	// ended.
-	ShowApproval(store.Approval)
+	ShowApproval(approvals.Approval)
 	// Show shows something as the database has it: a card, as when its turn is over and
 	// nothing will be asked on it again; what a prompt waits for, or that it does no longer;
 	// a budget, in the thread and where the budget says.
-	Show(kind store.PostKind, id string)
+	Show(kind outbox.PostKind, id string)
 	// ShowQueue shows in a thread what waits there: prompts without a turn, which the
 	// frontend reads from the database, and the start of the thread's process, if there is one
 	// to be waited for.
 	ShowQueue(threadID int64, start *StartWait)
 	// ShowPlace shows how many threads are before this one in the queue for a session, or
 	// [Served].
-	ShowPlace(t store.Thread, before int)
+	ShowPlace(t threads.Thread, before int)
 	// SetShare says how much of what the chat allows may be used from now on: the rest is
 	// other replicas'.
 	SetShare(Share)
@@ -44,18 +47,18 @@ type Frontend interface {
 	Changed(replica string)
 	// MarkPrompt shows on the person's own message how far it has come. How it ended
 	// is an outbox row; see Tell.
-	MarkPrompt(store.Prompt, PromptMark)
+	MarkPrompt(inbox.Prompt, PromptMark)
 	// Tell shows what was committed to be shown, in this order. What cannot be shown now
 	// stays in the outbox.
-	Tell(...store.OutboxRow)
+	Tell(...outbox.Row)
 	// Say posts a sentence into the thread that is lost with this process; see
 	// [store.Store.Say] for others.
-	Say(store.ThreadKey, string)
+	Say(threads.ThreadKey, string)
 	// OfferConnection tells a person, and nobody else, a sentence about a site at which they can
 	// connect their account, with a button that does.
-	OfferConnection(k store.ThreadKey, user, site, sentence string)
+	OfferConnection(k threads.ThreadKey, user, site, sentence string)
 	// Attach puts a text into the thread, folded, as a file of this name.
-	Attach(k store.ThreadKey, name, text string)
+	Attach(k threads.ThreadKey, name, text string)
 	// Abandon marks what a turn of this process has left in the thread: it goes on
 	// elsewhere, and its controls are dead.
 	Abandon(turnID int64, sentence string)
@@ -79,14 +82,14 @@ type Authoriser interface {
 	// MayDecide reports whether a person is entitled to decide about an approval now.
 	// It may have to ask Slack, for as long as ctx lasts: call it beside a worker, never
 	// on its loop. What cannot be established is no.
-	MayDecide(ctx context.Context, userID string, a store.Approval) bool
+	MayDecide(ctx context.Context, userID string, a approvals.Approval) bool
 }
 
 // Reminder tells people that an approval still waits.
 type Reminder interface {
 	// Remind blocks until people are told, or need not be; an error has it called again
 	// later. stage counts from 0.
-	Remind(ctx context.Context, a store.Approval, stage int) error
+	Remind(ctx context.Context, a approvals.Approval, stage int) error
 }
 
 // PromptMark says how far a prompt has come.
@@ -123,7 +126,7 @@ func (s TurnState) Ended() bool { return s != TurnRunning }
 type TurnView struct {
 	ID       int64 // the row in turns
 	ThreadID int64
-	Thread   store.ThreadKey // where it is shown
+	Thread   threads.ThreadKey // where it is shown
 	Project  string
 	// Workspace is the folder the thread works in.
 	Workspace string

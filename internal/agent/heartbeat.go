@@ -10,7 +10,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // A replica holds its threads for as long as its heartbeat counts up in the database. A peer
@@ -38,8 +39,8 @@ const (
 // registration is this replica from its registration until others mark it dead, with the
 // workers that run meanwhile.
 type registration struct {
-	store.Registration
-	ctx     context.Context //nolint:containedctx // ends with it, by [store.ErrFenced] or the bot's end
+	threads.Registration
+	ctx     context.Context //nolint:containedctx // ends with it, by [threads.ErrFenced] or the bot's end
 	workers sync.WaitGroup
 	lost    chan struct{} // has a token when others have marked it dead
 	until   chan time.Duration
@@ -59,18 +60,18 @@ func (s *Supervisor) keepAlive(ctx, bot context.Context) {
 
 // register registers the replica, and tries for as long as it takes. until is the uptime up
 // to which the registration is sure to last.
-func (s *Supervisor) register(ctx context.Context) (life store.Registration, until time.Duration, ok bool) {
+func (s *Supervisor) register(ctx context.Context) (life threads.Registration, until time.Duration, ok bool) {
 	pause := time.NewTicker(s.limits.LeaseTTL / heartbeats)
 	defer pause.Stop()
 	for told := ""; ; {
 		asked := s.place.Uptime()
 		trying, cancel := context.WithTimeout(ctx, s.limits.LeaseTTL/heartbeatPatience)
-		life, err := s.store.Register(trying, store.Replica{ID: s.replica, Kernel: s.place.Kernel(), Slots: s.limits.MaxLive, Lease: s.limits.LeaseTTL})
-		if errors.Is(err, store.ErrLives) {
-			var peers []store.Peer
+		life, err := s.store.Register(trying, threads.Replica{ID: s.replica, Kernel: s.place.Kernel(), Slots: s.limits.MaxLive, Lease: s.limits.LeaseTTL})
+		if errors.Is(err, threads.ErrLives) {
+			var peers []threads.Peer
 			if peers, err = s.store.Living(trying); err == nil {
 				s.watch(peers)
-				err = store.ErrLives
+				err = threads.ErrLives
 			}
 		}
 		cancel()
@@ -81,18 +82,18 @@ func (s *Supervisor) register(ctx context.Context) (life store.Registration, unt
 		}
 		if ctx.Err() == nil && err.Error() != told {
 			told = err.Error()
-			s.log.Warn("no thread is taken yet; it is tried again and again", zap.Error(err), zap.String("cure", store.Cure(err)))
+			s.log.Warn("no thread is taken yet; it is tried again and again", zap.Error(err), zap.String("cure", pg.Cure(err)))
 		}
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
-			return store.Registration{}, 0, false
+			return threads.Registration{}, 0, false
 		}
 	}
 }
 
 // live runs workers until the registration is over, or ctx ends.
-func (s *Supervisor) live(ctx, bot context.Context, life store.Registration, until time.Duration) {
+func (s *Supervisor) live(ctx, bot context.Context, life threads.Registration, until time.Duration) {
 	l := &registration{Registration: life, lost: make(chan struct{}, 1), until: make(chan time.Duration, 1)}
 	var end context.CancelCauseFunc
 	l.ctx, end = context.WithCancelCause(bot)
@@ -114,7 +115,7 @@ func (s *Supervisor) live(ctx, bot context.Context, life store.Registration, unt
 	}
 	s.mu.Lock()
 	s.life = nil
-	end(store.ErrFenced)
+	end(threads.ErrFenced)
 	for _, w := range s.workers {
 		w.kill()
 	}
@@ -172,19 +173,19 @@ func (s *Supervisor) heartbeat(ctx context.Context, l *registration) {
 		asked := s.place.Uptime()
 		before := s.heldLeases()
 		trying, cancel := context.WithTimeoutCause(ctx, s.limits.LeaseTTL/heartbeatPatience, fmt.Errorf("no answer in %s", s.limits.LeaseTTL/heartbeatPatience))
-		load := store.Load{Slots: s.openSlots(), Busy: len(before), Turns: s.place.Slots.Working()}
+		load := threads.Load{Slots: s.openSlots(), Busy: len(before), Turns: s.place.Slots.Working()}
 		held, peers, err := s.store.Heartbeat(trying, l.Registration, load)
 		cause := context.Cause(trying)
 		cancel()
 		switch {
-		case errors.Is(err, store.ErrFenced):
+		case errors.Is(err, threads.ErrFenced):
 			l.lost <- struct{}{}
 			return
 		case ctx.Err() != nil:
 			return
 		case err != nil:
 			if !failing {
-				s.log.Warn("cannot tell that this replica lives; its sessions are ended if that lasts", zap.Error(err), zap.NamedError("cause", cause), zap.String("cure", store.Cure(err)))
+				s.log.Warn("cannot tell that this replica lives; its sessions are ended if that lasts", zap.Error(err), zap.NamedError("cause", cause), zap.String("cure", pg.Cure(err)))
 			}
 			failing = true
 			continue
@@ -225,12 +226,12 @@ func (s *Supervisor) lookAround(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.LeaseTTL/heartbeatPatience)
 	defer cancel()
 	if all, err := s.store.Living(ctx); err == nil {
-		s.see(store.Load{}, slices.DeleteFunc(all, func(p store.Peer) bool { return p.Replica == s.replica }))
+		s.see(threads.Load{}, slices.DeleteFunc(all, func(p threads.Peer) bool { return p.Replica == s.replica }))
 	}
 }
 
 // see acts on how the other replicas are.
-func (s *Supervisor) see(load store.Load, peers []store.Peer) {
+func (s *Supervisor) see(load threads.Load, peers []threads.Peer) {
 	s.watch(peers)
 	s.front.SetShare(share(load, peers))
 	s.handOn()
@@ -240,7 +241,7 @@ func (s *Supervisor) see(load store.Load, peers []store.Peer) {
 // shown of turns is divided evenly, so that one that has no turn yet can begin to show
 // one, and the rest by turns. Those that are silent count until they are marked dead: they may
 // still talk to the chat.
-func share(mine store.Load, peers []store.Peer) Share {
+func share(mine threads.Load, peers []threads.Peer) Share {
 	turns := mine.Turns
 	for _, p := range peers {
 		turns += p.Turns
@@ -270,10 +271,10 @@ func (s *Supervisor) openSlots() int {
 }
 
 // heldLeases are those of the workers.
-func (s *Supervisor) heldLeases() []store.Lease {
+func (s *Supervisor) heldLeases() []threads.Lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []store.Lease
+	var out []threads.Lease
 	for _, w := range s.workers {
 		if l := w.heldLease(); l.Epoch > 0 {
 			out = append(out, l)
@@ -284,8 +285,8 @@ func (s *Supervisor) heldLeases() []store.Lease {
 
 // compare tells workers which of the leases that they had held before the database was
 // asked are not there any more, and notes those that nobody here works under.
-func (s *Supervisor) compare(before, held []store.Lease) {
-	there := map[store.Lease]bool{}
+func (s *Supervisor) compare(before, held []threads.Lease) {
+	there := map[threads.Lease]bool{}
 	for _, l := range held {
 		there[l] = true
 	}
@@ -308,13 +309,13 @@ func (s *Supervisor) compare(before, held []store.Lease) {
 
 // sighting is when a replica was first seen with this heartbeat, by our machine's uptime.
 type sighting struct {
-	store.Peer
+	threads.Peer
 	since time.Duration
 	roomy time.Duration // since when it has had room; counted anew when a thread was handed on
 }
 
 // watch notes which replicas live, and has those marked dead whose heartbeat does not move.
-func (s *Supervisor) watch(peers []store.Peer) {
+func (s *Supervisor) watch(peers []threads.Peer) {
 	now, dead := s.place.Uptime(), false
 	seen := map[string]sighting{}
 	s.mu.Lock()
@@ -374,7 +375,7 @@ const markDeadWithin = 30 * time.Second
 // markDead hands back the leases of replicas that have died.
 func (s *Supervisor) markDead(ctx context.Context) {
 	now := s.place.Uptime()
-	var dead []store.Peer
+	var dead []threads.Peer
 	s.mu.Lock()
 	for _, v := range s.peers {
 		if v.silent(now) {

@@ -10,7 +10,8 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/memstore"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/threads"
 )
 
 // wire is a replica's way to the database. While it is cut nothing answers.
@@ -27,34 +28,34 @@ func (w *wire) wait(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (w *wire) Heartbeat(ctx context.Context, l store.Registration, load store.Load) ([]store.Lease, []store.Peer, error) {
+func (w *wire) Heartbeat(ctx context.Context, l threads.Registration, load threads.Load) ([]threads.Lease, []threads.Peer, error) {
 	if err := w.wait(ctx); err != nil {
 		return nil, nil, err
 	}
 	return w.Store.Heartbeat(ctx, l, load)
 }
 
-func (w *wire) Register(ctx context.Context, r store.Replica) (store.Registration, error) {
+func (w *wire) Register(ctx context.Context, r threads.Replica) (threads.Registration, error) {
 	if err := w.wait(ctx); err != nil {
-		return store.Registration{}, err
+		return threads.Registration{}, err
 	}
 	return w.Store.Register(ctx, r)
 }
 
-func (w *wire) ApprovalByID(ctx context.Context, id string) (store.Approval, error) {
+func (w *wire) ApprovalByID(ctx context.Context, id string) (approvals.Approval, error) {
 	if err := w.wait(ctx); err != nil {
-		return store.Approval{}, err
+		return approvals.Approval{}, err
 	}
 	return w.Store.ApprovalByID(ctx, id)
 }
 
 // another is a replica beside the stage's, which lives until the test ends.
-func another(t *testing.T, db *memstore.Store, id string) (beatOn *atomic.Bool, life func() store.Registration) {
+func another(t *testing.T, db *memstore.Store, id string) (beatOn *atomic.Bool, life func() threads.Registration) {
 	t.Helper()
 	var on atomic.Bool
 	on.Store(true)
-	var now atomic.Pointer[store.Registration]
-	l, err := db.Register(t.Context(), store.Replica{ID: id, Kernel: "other", Slots: 2, Lease: staged.LeaseTTL})
+	var now atomic.Pointer[threads.Registration]
+	l, err := db.Register(t.Context(), threads.Replica{ID: id, Kernel: "other", Slots: 2, Lease: staged.LeaseTTL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +63,8 @@ func another(t *testing.T, db *memstore.Store, id string) (beatOn *atomic.Bool, 
 	go func() {
 		for t.Context().Err() == nil {
 			if on.Load() {
-				_, _, err := db.Heartbeat(t.Context(), *now.Load(), store.Load{Slots: 2})
-				if err != nil && !errors.Is(err, store.ErrFenced) {
+				_, _, err := db.Heartbeat(t.Context(), *now.Load(), threads.Load{Slots: 2})
+				if err != nil && !errors.Is(err, threads.ErrFenced) {
 					return
 				}
 			}
@@ -73,7 +74,7 @@ func another(t *testing.T, db *memstore.Store, id string) (beatOn *atomic.Bool, 
 			}
 		}
 	}()
-	return &on, func() store.Registration { return *now.Load() }
+	return &on, func() threads.Registration { return *now.Load() }
 }
 
 // What Slack allows is divided by the replicas that live, and by their turns, from the

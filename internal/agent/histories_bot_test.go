@@ -23,6 +23,10 @@ import (
 	"deckhand/internal/jobs"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 	"deckhand/internal/waittest"
 	"deckhand/internal/workspace"
 )
@@ -62,7 +66,7 @@ type shownTurn struct {
 
 type shownAsk struct {
 	ID     string
-	Status store.ApprovalStatus
+	Status approvals.Status
 }
 
 type shownMark struct {
@@ -86,42 +90,42 @@ func (r *recorder) ShowTurn(t TurnView) {
 	r.write(botEvent{Turn: &shownTurn{ID: t.ID, State: t.State, Problem: t.Problem, MicroUSD: t.CostMicroUSD}})
 }
 
-func (r *recorder) ShowApproval(a store.Approval) {
+func (r *recorder) ShowApproval(a approvals.Approval) {
 	r.write(botEvent{Approval: &shownAsk{a.ID, a.Status}})
 }
 
-func (r *recorder) Show(kind store.PostKind, id string) {
-	if kind == store.BudgetPost {
+func (r *recorder) Show(kind outbox.PostKind, id string) {
+	if kind == outbox.BudgetPost {
 		r.write(botEvent{Budget: id})
 	}
 }
 
-func (r *recorder) MarkPrompt(p store.Prompt, m PromptMark) {
+func (r *recorder) MarkPrompt(p inbox.Prompt, m PromptMark) {
 	r.write(botEvent{Prompt: &shownMark{p.InboxID, m}})
 }
 
-func (r *recorder) ShowQueue(int64, *StartWait)     {}
-func (r *recorder) CloseOffer(int64)                {}
-func (r *recorder) Changed(string)                  {}
-func (r *recorder) SetShare(Share)                  {}
-func (r *recorder) ShowPlace(store.Thread, int)     {}
-func (r *recorder) Say(_ store.ThreadKey, s string) { r.write(botEvent{Said: s}) }
-func (r *recorder) Leave(int64)                     {}
-func (r *recorder) Tell(rows ...store.OutboxRow) {
+func (r *recorder) ShowQueue(int64, *StartWait)       {}
+func (r *recorder) CloseOffer(int64)                  {}
+func (r *recorder) Changed(string)                    {}
+func (r *recorder) SetShare(Share)                    {}
+func (r *recorder) ShowPlace(threads.Thread, int)     {}
+func (r *recorder) Say(_ threads.ThreadKey, s string) { r.write(botEvent{Said: s}) }
+func (r *recorder) Leave(int64)                       {}
+func (r *recorder) Tell(rows ...outbox.Row) {
 	for _, w := range rows {
-		if w.Kind == store.OutboxMark {
+		if w.Kind == outbox.Mark {
 			r.write(botEvent{Prompt: &shownMark{w.InboxID, PromptMark(w.Body)}})
 			continue
 		}
 		r.write(botEvent{Said: w.Body})
 	}
 }
-func (r *recorder) OfferConnection(store.ThreadKey, string, string, string) {}
-func (r *recorder) Attach(store.ThreadKey, string, string)                  {}
-func (r *recorder) Abandon(_ int64, s string)                               { r.write(botEvent{Said: s}) }
-func (r *recorder) Remind(context.Context, store.Approval, int) error       { return nil }
+func (r *recorder) OfferConnection(threads.ThreadKey, string, string, string) {}
+func (r *recorder) Attach(threads.ThreadKey, string, string)                  {}
+func (r *recorder) Abandon(_ int64, s string)                                 { r.write(botEvent{Said: s}) }
+func (r *recorder) Remind(context.Context, approvals.Approval, int) error     { return nil }
 
-func (r *recorder) MayDecide(context.Context, string, store.Approval) bool { return true }
+func (r *recorder) MayDecide(context.Context, string, approvals.Approval) bool { return true }
 
 var _ Frontend = (*recorder)(nil)
 
@@ -182,7 +186,7 @@ func playBot(in io.Reader, out io.Writer) error {
 		case "hibernate":
 			sup.send(cmd.Thread, message{kind: messageHibernate})
 		case "stop":
-			if _, err := sup.Stop(ctx, store.Thread{ID: cmd.Thread}, "U1"); err != nil {
+			if _, err := sup.Stop(ctx, threads.Thread{ID: cmd.Thread}, "U1"); err != nil {
 				return err
 			}
 		case "sever":

@@ -8,21 +8,21 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // verdict is what the comparison of a history's ledger with its bill found.
 type verdict struct {
-	Turns, Calls int                      // of the bot, and of the model as its server saw them
-	Kills        int                      // of processes and of connections
-	Exact        int                      // calls whose entry is what was billed, to the micro-dollar
-	Cut          int                      // calls whose usage nobody was told to the end
-	Unbegun      int                      // calls that were never answered, and cost nothing
-	Late         int                      // calls that were booked as lost, and corrected
-	Entries      int                      // of the ledger
-	Bill, Ledger int64                    // in micro-dollars
-	Bounds       int64                    // what the entries of cut calls say may be missing, in micro-dollars
-	Witness      map[store.Difference]int // turns of which the CLI says something else
+	Turns, Calls int                       // of the bot, and of the model as its server saw them
+	Kills        int                       // of processes and of connections
+	Exact        int                       // calls whose entry is what was billed, to the micro-dollar
+	Cut          int                       // calls whose usage nobody was told to the end
+	Unbegun      int                       // calls that were never answered, and cost nothing
+	Late         int                       // calls that were booked as lost, and corrected
+	Entries      int                       // of the ledger
+	Bill, Ledger int64                     // in micro-dollars
+	Bounds       int64                     // what the entries of cut calls say may be missing, in micro-dollars
+	Witness      map[ledger.Difference]int // turns of which the CLI says something else
 }
 
 func (v *verdict) add(o verdict) {
@@ -38,7 +38,7 @@ func (v *verdict) add(o verdict) {
 	v.Ledger += o.Ledger
 	v.Bounds += o.Bounds
 	if v.Witness == nil {
-		v.Witness = map[store.Difference]int{}
+		v.Witness = map[ledger.Difference]int{}
 	}
 	for why, n := range o.Witness {
 		v.Witness[why] += n
@@ -263,7 +263,7 @@ func (w *world) verifyStore(v *verdict) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	v.Witness = map[store.Difference]int{}
+	v.Witness = map[ledger.Difference]int{}
 	for _, s := range stretches {
 		v.Witness[s.Why]++
 		if !s.Why.Explained() {

@@ -22,7 +22,11 @@ import (
 
 	"deckhand/internal/needtest"
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
 	"deckhand/internal/waittest"
 )
 
@@ -47,7 +51,7 @@ type world struct {
 	config  botConfig
 	bot     *botProcess
 	thread  int64
-	key     store.ThreadKey
+	key     threads.ThreadKey
 	prompts []sentPrompt
 
 	mu      sync.Mutex
@@ -55,7 +59,7 @@ type world struct {
 	turns   map[int64]shownTurn
 	order   []int64
 	marks   map[int64]PromptMark
-	asks    map[string]store.ApprovalStatus
+	asks    map[string]approvals.Status
 	holding bool // asked calls stay undecided
 
 	crashes int // processes and connections that were killed, in a turn or between two
@@ -72,8 +76,8 @@ func newWorld(t testing.TB, version string) *world {
 	url := storetest.URL(t)
 	s := storetest.Open(t, url, store.Options{})
 	w := &world{
-		t: t, version: version, store: s, model: newCountingModel(t), key: store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.000001"},
-		changed: make(chan struct{}), turns: map[int64]shownTurn{}, marks: map[int64]PromptMark{}, asks: map[string]store.ApprovalStatus{},
+		t: t, version: version, store: s, model: newCountingModel(t), key: threads.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.000001"},
+		changed: make(chan struct{}), turns: map[int64]shownTurn{}, marks: map[int64]PromptMark{}, asks: map[string]approvals.Status{},
 	}
 	w.model.changed = w.signal
 	web := httptest.NewServer(w.model)
@@ -206,7 +210,7 @@ func (w *world) listen(out io.Reader, ready, read chan struct{}) {
 		case e.Approval != nil:
 			w.asks[e.Approval.ID] = e.Approval.Status
 		}
-		decide := e.Approval != nil && e.Approval.Status == store.ApprovalPending && !w.holding
+		decide := e.Approval != nil && e.Approval.Status == approvals.Pending && !w.holding
 		w.mu.Unlock()
 		if decide {
 			w.decide(e.Approval.ID)
@@ -216,8 +220,8 @@ func (w *world) listen(out io.Reader, ready, read chan struct{}) {
 }
 
 func (w *world) decide(id string) {
-	_, err := w.store.Decide(w.t.Context(), store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: "U9", Via: "button"})
-	if err != nil && !errors.Is(err, store.ErrEnded) {
+	_, err := w.store.Decide(w.t.Context(), approvals.Decision{ApprovalID: id, Status: approvals.Allowed, By: "U9", Via: "button"})
+	if err != nil && !errors.Is(err, pg.ErrEnded) {
 		w.t.Error(err)
 	}
 }
@@ -298,7 +302,7 @@ func (w *world) pending() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for id, status := range w.asks {
-		if status == store.ApprovalPending {
+		if status == approvals.Pending {
 			return id
 		}
 	}
@@ -335,8 +339,8 @@ func (w *world) say(user, text string) sentPrompt {
 	p := sentPrompt{uuid: uuid.NewString(), marker: w.nextMarker(), user: user}
 	ts := fmt.Sprintf("1.%06d", len(w.prompts)+1)
 	ctx := w.t.Context()
-	id, _, err := w.store.Receive(ctx, store.Envelope{
-		EventID: uuid.NewString(), Kind: store.KindMessage, TeamID: w.key.TeamID, ChannelID: w.key.ChannelID, ThreadTS: w.key.ThreadTS,
+	id, _, err := w.store.Receive(ctx, inbox.Envelope{
+		EventID: uuid.NewString(), Kind: inbox.Message, TeamID: w.key.TeamID, ChannelID: w.key.ChannelID, ThreadTS: w.key.ThreadTS,
 		TS: ts, UserID: user, Payload: json.RawMessage(`{}`),
 	})
 	if err != nil {
@@ -346,7 +350,7 @@ func (w *world) say(user, text string) sentPrompt {
 	w.mu.Lock()
 	w.prompts = append(w.prompts, p)
 	w.mu.Unlock()
-	th, _, err := w.store.AcceptPrompt(ctx, store.NewPrompt{
+	th, _, err := w.store.AcceptPrompt(ctx, inbox.NewPrompt{
 		InboxID: id, Thread: w.key, Project: "web", UserID: user, UUID: p.uuid, Text: strings.NewReplacer("%p", p.marker, "%n", p.marker[1:]).Replace(text),
 	})
 	if err != nil {

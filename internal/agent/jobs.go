@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"deckhand/internal/jobs"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/pg"
 )
 
 // JobHandlers do the jobs that the store schedules with an approval, and delete old
@@ -21,9 +22,9 @@ func (s *Supervisor) JobHandlers() []jobs.Handler {
 
 // expire ends an approval whose time has run out, whichever replica runs its
 // thread; that one is notified and answers its CLI.
-func (s *Supervisor) expire(ctx context.Context, j jobs.Job[store.ApprovalDeadline]) error {
+func (s *Supervisor) expire(ctx context.Context, j jobs.Job[approvals.Deadline]) error {
 	a, ok, err := s.store.ExpireApproval(ctx, j.Args.ApprovalID)
-	if errors.Is(err, store.ErrTooEarly) {
+	if errors.Is(err, approvals.ErrTooEarly) {
 		return jobs.Again(time.Second)
 	}
 	if err != nil || !ok {
@@ -33,9 +34,9 @@ func (s *Supervisor) expire(ctx context.Context, j jobs.Job[store.ApprovalDeadli
 	return nil
 }
 
-func (s *Supervisor) remind(ctx context.Context, j jobs.Job[store.ApprovalReminder]) error {
+func (s *Supervisor) remind(ctx context.Context, j jobs.Job[approvals.Reminder]) error {
 	a, err := s.store.ApprovalByID(ctx, j.Args.ApprovalID)
-	if errors.Is(err, store.ErrNotFound) || (err == nil && a.Status != store.ApprovalPending) {
+	if errors.Is(err, pg.ErrNotFound) || (err == nil && a.Status != approvals.Pending) {
 		return nil
 	}
 	if err != nil {

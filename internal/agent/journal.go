@@ -13,7 +13,7 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/place"
 	"deckhand/internal/gateway/gitway"
-	"deckhand/internal/store"
+	"deckhand/internal/store/audit"
 )
 
 // journal writes what became of tool calls into the audit, beside the worker's
@@ -30,7 +30,7 @@ type journal struct {
 	turn atomic.Int64 // the one that runs, or the last one
 
 	mu      sync.Mutex
-	waiting []store.AuditEntry
+	waiting []audit.Entry
 }
 
 func newJournal(db auditStore, log *zap.Logger, commit func(context.Context) string) *journal {
@@ -58,7 +58,7 @@ func (j *journal) run(ctx context.Context) {
 	j.flush(writing)
 }
 
-func (j *journal) add(entries ...store.AuditEntry) {
+func (j *journal) add(entries ...audit.Entry) {
 	if len(entries) == 0 {
 		return
 	}
@@ -102,9 +102,9 @@ func (j *journal) flush(ctx context.Context) {
 }
 
 // lastResult is the last entry of a tool's result, or nil.
-func lastResult(entries []store.AuditEntry) *store.AuditEntry {
+func lastResult(entries []audit.Entry) *audit.Entry {
 	for i, e := range slices.Backward(entries) {
-		if e.Kind == store.AuditToolResult {
+		if e.Kind == audit.ToolResult {
 			return &entries[i]
 		}
 	}
@@ -112,15 +112,15 @@ func lastResult(entries []store.AuditEntry) *store.AuditEntry {
 }
 
 // results are the audit entries of a message that brings results of tools.
-func (s *session) results(m *claude.User, t *turn) []store.AuditEntry {
-	var out []store.AuditEntry
+func (s *session) results(m *claude.User, t *turn) []audit.Entry {
+	var out []audit.Entry
 	for _, b := range m.Content {
 		if b.Type != "tool_result" {
 			continue
 		}
 		sum, size := b.ResultSum()
-		e := store.AuditEntry{
-			Kind: store.AuditToolResult, TeamID: s.thread.TeamID, ThreadID: s.thread.ID,
+		e := audit.Entry{
+			Kind: audit.ToolResult, TeamID: s.thread.TeamID, ThreadID: s.thread.ID,
 			Details: map[string]any{
 				"tool_use": b.ToolUseID, "error": b.IsError, "bytes": size, "sha256": hex.EncodeToString(sum[:]),
 			},
@@ -137,7 +137,7 @@ func (s *session) results(m *claude.User, t *turn) []store.AuditEntry {
 }
 
 // git is the audit entry of a fetch or a push. It may be called by anybody.
-func (j *journal) git(team string, thread int64, e gitway.Event) store.AuditEntry {
+func (j *journal) git(team string, thread int64, e gitway.Event) audit.Entry {
 	entry := place.GitEntry(team, thread, e)
 	entry.TurnID = j.turn.Load()
 	return entry
@@ -149,8 +149,8 @@ func (s *session) recordWeb(t *turn) {
 	if len(visits) == 0 {
 		return
 	}
-	e := store.AuditEntry{
-		Kind: store.AuditWeb, TeamID: s.thread.TeamID, ThreadID: s.thread.ID, Details: map[string]any{"visits": visits},
+	e := audit.Entry{
+		Kind: audit.Web, TeamID: s.thread.TeamID, ThreadID: s.thread.ID, Details: map[string]any{"visits": visits},
 	}
 	if t != nil {
 		e.TurnID = t.row.ID

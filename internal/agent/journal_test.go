@@ -9,17 +9,17 @@ import (
 
 	"go.uber.org/zap"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/audit"
 )
 
 // slowAudit takes a while, and does not do what was cut.
 type slowAudit struct {
 	takes   time.Duration
-	written [][]store.AuditEntry
+	written [][]audit.Entry
 	cut     int
 }
 
-func (a *slowAudit) Audit(ctx context.Context, entries ...store.AuditEntry) error {
+func (a *slowAudit) Audit(ctx context.Context, entries ...audit.Entry) error {
 	select {
 	case <-ctx.Done():
 		a.cut++
@@ -55,7 +55,7 @@ func TestAJournalIsWrittenToItsEnd(t *testing.T) {
 				defer close(done)
 				j.run(ctx)
 			}()
-			entry := store.AuditEntry{Kind: store.AuditToolResult, Details: map[string]any{}}
+			entry := audit.Entry{Kind: audit.ToolResult, Details: map[string]any{}}
 			j.add(entry)
 			synctest.Wait() // it is being written
 			j.add(entry)

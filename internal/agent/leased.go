@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/place"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 // leased is a thread and its lease, for whatever runs of it here. The thread's row and its
@@ -20,7 +20,7 @@ type leased struct {
 	threadID int64
 	box      *mailbox
 	log      *zap.Logger
-	thread   store.Thread
+	thread   threads.Thread
 	project  place.Project
 	diskTold bool // people know that its disk is full
 
@@ -29,23 +29,23 @@ type leased struct {
 	acting  atomic.Pointer[string]
 
 	mu    sync.Mutex
-	lease store.Lease   // Epoch 0: none is held
+	lease threads.Lease // Epoch 0: none is held
 	lost  int64         // the epoch of the last one that was lost
 	live  place.Process // the session's, for whoever may not wait; nil while there is none
 }
 
 // leaseOf is the lease under which the thread was taken.
-func leaseOf(t store.Thread) store.Lease {
-	return store.Lease{ThreadID: t.ID, Owner: t.LeaseOwner, Epoch: t.LeaseEpoch}
+func leaseOf(t threads.Thread) threads.Lease {
+	return threads.Lease{ThreadID: t.ID, Owner: t.LeaseOwner, Epoch: t.LeaseEpoch}
 }
 
-func (h *leased) heldLease() store.Lease {
+func (h *leased) heldLease() threads.Lease {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.lease
 }
 
-func (h *leased) setLease(l store.Lease) {
+func (h *leased) setLease(l threads.Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lease = l
@@ -53,14 +53,14 @@ func (h *leased) setLease(l store.Lease) {
 
 // holds reports whether the lease is this worker's, for whatever runs beside its loop:
 // that the lease is lost is known here before the loop reads of it.
-func (h *leased) holds(l store.Lease) bool {
+func (h *leased) holds(l threads.Lease) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.lease == l && h.lost != l.Epoch
 }
 
 // lose notes that the lease is lost, and tells the loop. Any goroutine may call it.
-func (h *leased) lose(l store.Lease) {
+func (h *leased) lose(l threads.Lease) {
 	h.mu.Lock()
 	h.lost = max(h.lost, l.Epoch)
 	h.mu.Unlock()
@@ -90,9 +90,9 @@ func (h *leased) say(ctx context.Context, sentence string) {
 }
 
 // sayIn is say for other goroutines than the worker's.
-func (h *leased) sayIn(ctx context.Context, thread store.ThreadKey, sentence string) {
+func (h *leased) sayIn(ctx context.Context, thread threads.ThreadKey, sentence string) {
 	row, err := h.store.Say(ctx, h.heldLease(), sentence)
-	if errors.Is(err, store.ErrFenced) {
+	if errors.Is(err, threads.ErrFenced) {
 		return // another replica speaks now
 	}
 	if err != nil {
@@ -104,7 +104,7 @@ func (h *leased) sayIn(ctx context.Context, thread store.ThreadKey, sentence str
 }
 
 // sayOnce says a sentence that was not the last of its kind, unless it is empty.
-func (h *leased) sayOnce(t store.Thread, last *string, sentence string) {
+func (h *leased) sayOnce(t threads.Thread, last *string, sentence string) {
 	if sentence != "" && sentence != *last && h.holds(leaseOf(t)) {
 		h.front.Say(t.Key(), sentence)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 type messageKind int
@@ -26,7 +26,7 @@ const (
 type message struct {
 	kind    messageKind
 	id      string
-	decided *store.Approval // with messageDecided from this replica: the decision
+	decided *approvals.Approval // with messageDecided from this replica: the decision
 	epoch   int64
 	then    func(context.Context) error
 	eager   bool // with messageWake: take the thread though another replica suits it better

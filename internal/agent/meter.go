@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"deckhand/internal/agent/spend"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 // newMeter runs the meter of a process that is about to start, until it is closed.
@@ -25,7 +25,7 @@ const strayLimit = 30 * time.Second
 
 // tellOfStray says in the thread that something which a turn has left running has called the
 // model in vain. It returns at once.
-func (w *worker) tellOfStray(thread store.ThreadKey) {
+func (w *worker) tellOfStray(thread threads.ThreadKey) {
 	w.log.Warn("a call of the model was refused, since no turn runs")
 	w.running.Go(func() {
 		ctx, cancel := context.WithTimeoutCause(context.Background(), strayLimit, fmt.Errorf("no answer in %s", strayLimit))

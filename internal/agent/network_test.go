@@ -11,7 +11,7 @@ import (
 	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // asksHost has a turn run in which people are asked about a host.
@@ -46,33 +46,33 @@ func TestAHostIsAskedOnceInATurn(t *testing.T) {
 		state string
 	}{
 		"allowed": {
-			hostWrite, func(s *stage, _ *playedProcess, id string) { s.decide(id, store.ApprovalAllowed) }, reached, reached,
+			hostWrite, func(s *stage, _ *playedProcess, id string) { s.decide(id, approvals.Allowed) }, reached, reached,
 			`write.example:443 allowed via "button", delivered true`, "running",
 		},
 		"denied": {
-			hostWrite, func(s *stage, _ *playedProcess, id string) { s.decide(id, store.ApprovalDenied) },
+			hostWrite, func(s *stage, _ *playedProcess, id string) { s.decide(id, approvals.Denied) },
 			"write.example refused: The person denied this. Do not try", "write.example refused: The person denied this. Do not try",
 			`write.example:443 denied via "button", delivered true`, "running",
 		},
 		"allowed elsewhere": {hostWrite, func(s *stage, _ *playedProcess, id string) {
-			s.decided(s.store.Decide(context.Background(), store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: "U3", Via: "button"}))
+			s.decided(s.store.Decide(context.Background(), approvals.Decision{ApprovalID: id, Status: approvals.Allowed, By: "U3", Via: "button"}))
 		}, reached, reached, `write.example:443 allowed via "button", delivered true`, "running"},
 		"it has left, and it is allowed": {hostWrite, func(s *stage, p *playedProcess, id string) {
 			p.disconnect()
 			synctest.Wait()
-			s.decide(id, store.ApprovalAllowed)
+			s.decide(id, approvals.Allowed)
 		}, "", reached, `write.example:443 allowed via "button", delivered false`, "running"},
 		"it has left, and it is denied elsewhere": {hostWrite, func(s *stage, p *playedProcess, id string) {
 			p.disconnect()
 			synctest.Wait()
-			s.decided(s.store.Decide(context.Background(), store.Decision{ApprovalID: id, Status: store.ApprovalDenied, By: "U3", Via: "button"}))
+			s.decided(s.store.Decide(context.Background(), approvals.Decision{ApprovalID: id, Status: approvals.Denied, By: "U3", Via: "button"}))
 		}, "", "write.example refused: The person denied this", `write.example:443 denied via "button", delivered false`, "running"},
 		"it has left": {hostWrite, func(_ *stage, p *playedProcess, _ string) { p.disconnect() }, "", "", `write.example:443 pending via "", delivered false`, "awaiting"},
 		"it has left and come back": {hostWrite, func(s *stage, p *playedProcess, id string) {
 			p.disconnect()
 			p.connect(hostWrite)
 			synctest.Wait()
-			s.decide(id, store.ApprovalAllowed)
+			s.decide(id, approvals.Allowed)
 		}, reached, reached, `write.example:443 allowed via "button", delivered true`, "running"},
 		"silence is a no": {
 			hostWait, func(s *stage, _ *playedProcess, id string) { s.expire(id) },
@@ -139,7 +139,7 @@ func TestAHostIsAllowedForItsTurn(t *testing.T) {
 		s := newStage(staged)
 		p, id := asksHost(s, hostWrite)
 		span := s.worker(here).turn.span
-		s.decide(id, store.ApprovalAllowed)
+		s.decide(id, approvals.Allowed)
 		p.result(claude.Result{})
 		synctest.Wait()
 		if span.Err() == nil {
@@ -260,7 +260,7 @@ func TestAHostIsAskedAcrossARestart(t *testing.T) {
 				if decided { // while who asked has left
 					p.disconnect()
 					synctest.Wait()
-					s.decide(id, store.ApprovalAllowed)
+					s.decide(id, approvals.Allowed)
 				}
 				s.restart()
 				time.Sleep(staged.Poll)
@@ -276,7 +276,7 @@ func TestAHostIsAskedAcrossARestart(t *testing.T) {
 					if s.pending(here) != id {
 						t.Errorf("%s was asked, not the card that stands", s.pending(here))
 					}
-					s.decide(id, store.ApprovalAllowed)
+					s.decide(id, approvals.Allowed)
 				}
 				if told := s.heard()[again.name]; len(told) != 1 || told[0] != "write.example reached" {
 					t.Errorf("%q", told)

@@ -12,7 +12,8 @@ import (
 
 	"deckhand/internal/agent/place"
 	"deckhand/internal/gateway"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/transcripts"
 	"deckhand/internal/transcript"
 	"deckhand/internal/workspace"
 )
@@ -89,7 +90,7 @@ func (m *playedMachine) loss(threadID int64, known bool) {
 	m.lost[threadID] = known
 }
 
-func (m *playedMachine) Workspace(context.Context, store.Thread, place.Project) (string, []string, error) {
+func (m *playedMachine) Workspace(context.Context, threads.Thread, place.Project) (string, []string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return "/ws", nil, m.noFolder
@@ -108,7 +109,7 @@ func (m *playedMachine) Takes(context.Context) error {
 	return m.full
 }
 
-func (*playedMachine) Prepare(context.Context, store.Thread, place.Project, func()) (place.Prepared, error) {
+func (*playedMachine) Prepare(context.Context, threads.Thread, place.Project, func()) (place.Prepared, error) {
 	return place.Prepared{}, nil
 }
 
@@ -118,7 +119,7 @@ func (m *playedMachine) Folders(context.Context) ([]workspace.Folder, error) {
 	return slices.Clone(m.made), nil
 }
 
-func (m *playedMachine) PutAway(_ context.Context, t store.Thread, _ place.Project) (string, []string, error) {
+func (m *playedMachine) PutAway(_ context.Context, t threads.Thread, _ place.Project) (string, []string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if why := m.stays[t.ID]; why != "" {
@@ -128,7 +129,7 @@ func (m *playedMachine) PutAway(_ context.Context, t store.Thread, _ place.Proje
 	return "", []string{"some of it stays"}, nil
 }
 
-func (m *playedMachine) Elsewhere(_ context.Context, t store.Thread, _ place.Project) (bool, error) {
+func (m *playedMachine) Elsewhere(_ context.Context, t threads.Thread, _ place.Project) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.pushed[t.ID], nil
@@ -136,7 +137,7 @@ func (m *playedMachine) Elsewhere(_ context.Context, t store.Thread, _ place.Pro
 
 func (*playedMachine) Missing(string) bool { return false }
 
-func (m *playedMachine) Save(_ context.Context, _ store.Thread, _ place.Project, within time.Duration) (string, error) {
+func (m *playedMachine) Save(_ context.Context, _ threads.Thread, _ place.Project, within time.Duration) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.saves++
@@ -146,23 +147,23 @@ func (m *playedMachine) Save(_ context.Context, _ store.Thread, _ place.Project,
 	return "", m.noSave
 }
 
-func (m *playedMachine) Publish(context.Context, store.Thread, place.Project, time.Duration) error {
+func (m *playedMachine) Publish(context.Context, threads.Thread, place.Project, time.Duration) error {
 	return nil
 }
 
 func (*playedMachine) Home(int64) string { return "" }
 
-func (*playedMachine) Restore(context.Context, store.Thread, []store.Transcript, transcript.ReadCopy) (bool, error) {
+func (*playedMachine) Restore(context.Context, threads.Thread, []transcripts.Transcript, transcript.ReadCopy) (bool, error) {
 	return false, nil
 }
 
-func (m *playedMachine) AskedBy(context.Context, store.Thread, place.Project, string) error {
+func (m *playedMachine) AskedBy(context.Context, threads.Thread, place.Project, string) error {
 	return nil
 }
 
 func (m *playedMachine) Head(context.Context, string) string { return "" }
 
-func (m *playedMachine) Start(ctx context.Context, t store.Thread, _ place.Project, resume bool, _ int, calls gateway.Meter, _ *zap.Logger) (place.Process, error) {
+func (m *playedMachine) Start(ctx context.Context, t threads.Thread, _ place.Project, resume bool, _ int, calls gateway.Meter, _ *zap.Logger) (place.Process, error) {
 	m.mu.Lock()
 	gate := m.gate
 	m.mu.Unlock()

@@ -15,7 +15,8 @@ import (
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/egress"
 	"deckhand/internal/gateway/gitway"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/forges"
 )
 
 func (*playedProcess) Visits() []egress.Visit { return nil }
@@ -300,7 +301,7 @@ func (p *playedProcess) answer(id, kind string) (json.RawMessage, error) {
 func (p *playedProcess) run(id string, input json.RawMessage) {
 	sum := sha256.Sum256(input)
 	for _, a := range p.stage.store.Approvals() {
-		if a.RequestID == id && a.Status == store.ApprovalAllowed && a.Delivered && sha256.Sum256(a.ToRun()) == sum && a.ThreadID == p.thread {
+		if a.RequestID == id && a.Status == approvals.Allowed && a.Delivered && sha256.Sum256(a.ToRun()) == sum && a.ThreadID == p.thread {
 			return
 		}
 	}
@@ -361,10 +362,10 @@ func (p *playedProcess) AllowPush(toolUseID string, pass gitway.Pass) {
 	p.told("push %s, force %t", toolUseID, pass.Force)
 }
 
-func (p *playedProcess) Outgoing(context.Context, string, policy.Push) *store.Push { return nil }
-func (p *playedProcess) Offered(string) []gateway.Tool                             { return nil }
-func (p *playedProcess) EndPush(string)                                            {}
-func (p *playedProcess) OnGit(func(gitway.Event))                                  {}
+func (p *playedProcess) Outgoing(context.Context, string, policy.Push) *forges.Push { return nil }
+func (p *playedProcess) Offered(string) []gateway.Tool                              { return nil }
+func (p *playedProcess) EndPush(string)                                             {}
+func (p *playedProcess) OnGit(func(gitway.Event))                                   {}
 
 func (p *playedProcess) Stop(ctx context.Context) error {
 	p.mu.Lock()

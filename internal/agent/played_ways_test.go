@@ -15,7 +15,7 @@ import (
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/egress"
 	"deckhand/internal/price"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // The ways out of a played process: calls of the model, and connections to hosts.
@@ -167,8 +167,8 @@ func (p *playedProcess) answered(c *connection, a egress.Answer) {
 	}
 	p.told("%s reached", c.host)
 	input := string(policy.NetworkInput(c.host, 443))
-	if a.During == nil || a.During.Err() != nil || !slices.ContainsFunc(p.stage.store.Approvals(), func(r store.Approval) bool {
-		return r.ToolName == policy.NetworkTool && r.Status == store.ApprovalAllowed && string(r.Input) == input && r.InputSHA256 == sha256.Sum256(r.Input) && r.ThreadID == p.thread && !r.TurnEnded
+	if a.During == nil || a.During.Err() != nil || !slices.ContainsFunc(p.stage.store.Approvals(), func(r approvals.Approval) bool {
+		return r.ToolName == policy.NetworkTool && r.Status == approvals.Allowed && string(r.Input) == input && r.InputSHA256 == sha256.Sum256(r.Input) && r.ThreadID == p.thread && !r.TurnEnded
 	}) {
 		p.stage.breach("%s reached %s without a decision", p.name, c.host)
 	}

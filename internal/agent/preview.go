@@ -11,12 +11,12 @@ import (
 	"deckhand/internal/agent/threadtools"
 	"deckhand/internal/agent/tools"
 	"deckhand/internal/attachment"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 // preview is the tool by which a session shows the project's page, before its work and after. It
 // is used once at a time in a thread: each is a browser.
-func preview(t store.Thread, p place.Project, host *place.Host, chat threadtools.Chat) tools.Tool {
+func preview(t threads.Thread, p place.Project, host *place.Host, chat threadtools.Chat) tools.Tool {
 	var one sync.Mutex
 	return tools.Tool{
 		Name:        "preview",

@@ -9,6 +9,9 @@ import (
 
 	"deckhand/internal/agent/ask"
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/turns"
 )
 
 // maxAttempts is how many processes may die over one prompt: one that kills every process
@@ -23,7 +26,7 @@ const GoesOn = "The work goes on below."
 // was parked and is woken. One that sleeps has the worker go to sleep, too.
 func (w *worker) recover(ctx context.Context) error {
 	old, prompt, err := w.store.RunningTurn(ctx, w.threadID)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
@@ -34,7 +37,7 @@ func (w *worker) recover(ctx context.Context) error {
 	} else if by != "" {
 		return w.giveUp(ctx, old, TurnInterrupted, PromptStopped, "Stopped: a message that waited was sent at once.")
 	}
-	if old.Parking == store.Parked {
+	if old.Parking == turns.Parked {
 		w.asleep = true
 		return nil
 	}
@@ -46,13 +49,13 @@ func (w *worker) recover(ctx context.Context) error {
 		return err
 	}
 	note, below := "[Deckhand was restarted while you worked on the message below. Look at what you have done already, then go on with it. A tool call that was not answered may be made again.]\n\n", "Deckhand restarted here; the work goes on below."
-	if old.Parking == store.Unparked {
+	if old.Parking == turns.Unparked {
 		answers, err := w.store.Unanswered(ctx, old.ID)
 		if err != nil {
 			return err
 		}
 		var paused bool
-		if note, paused = ask.WakeNote(answers, func(a store.Approval) { ask.SayExpired(ctx, w.say, a) }); paused {
+		if note, paused = ask.WakeNote(answers, func(a approvals.Approval) { ask.SayExpired(ctx, w.say, a) }); paused {
 			return w.giveUp(ctx, old, TurnInterrupted, PromptPaused, whyPaused)
 		}
 		below = GoesOn
@@ -90,17 +93,17 @@ func (w *worker) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	shown := old.Parking == store.Unparked && w.session.recalls == ""
+	shown := old.Parking == turns.Unparked && w.session.recalls == ""
 	_, err = w.withFiles(ctx, row, prompt, attemptUUID(prompt.UUID, row.Attempt), note+prompt.Text, shown)
 	return err
 }
 
 // giveUp ends a turn that no process works on: it has failed, people have stopped it, or
 // it is paused.
-func (w *worker) giveUp(ctx context.Context, old store.Turn, state TurnState, mark PromptMark, problem string) error {
-	status := store.ApprovalCancelled
+func (w *worker) giveUp(ctx context.Context, old turns.Turn, state TurnState, mark PromptMark, problem string) error {
+	status := approvals.Cancelled
 	if state == TurnFailed {
-		status = store.ApprovalInterrupted
+		status = approvals.Interrupted
 	}
 	ended, rows, err := w.store.FinishTurn(ctx, w.heldLease(), store.FinishedTurn{
 		ID: old.ID, State: string(state), Problem: problem, Approvals: status, Mark: string(mark),

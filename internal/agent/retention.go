@@ -8,7 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/jobs"
-	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
 )
 
 const (
@@ -27,7 +27,7 @@ type forgetDue struct {
 	Due time.Time `json:"due"` // in UTC
 }
 
-// Kind implements [store.JobArgs].
+// Kind implements [pg.JobArgs].
 func (forgetDue) Kind() string { return "forget_transcripts" }
 
 // keepForgetting makes sure that the next day's job is scheduled, until ctx ends. All
@@ -50,7 +50,7 @@ func (s *Supervisor) scheduleForget(ctx context.Context, after time.Time) error 
 	if !due.After(after) {
 		due = due.Add(24 * time.Hour)
 	}
-	return s.store.Schedule(ctx, store.Job{Args: forgetDue{Due: due}, At: due, Once: true})
+	return s.store.Schedule(ctx, pg.Job{Args: forgetDue{Due: due}, At: due, Once: true})
 }
 
 // forget deletes the copies of transcripts of threads in which nobody has written for long.

@@ -11,7 +11,8 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/jobs"
-	"deckhand/internal/store"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 	"deckhand/internal/workspace"
 )
 
@@ -39,18 +40,18 @@ func (p *playedWorks) RestingThreads(_ context.Context, ids []int64) (map[int64]
 
 func (p *playedWorks) OldWork(context.Context, time.Time, int) ([]int64, error) { return p.old, nil }
 
-func (p *playedWorks) ForgetWork(_ context.Context, l store.Lease) error {
+func (p *playedWorks) ForgetWork(_ context.Context, l threads.Lease) error {
 	p.gone = append(p.gone, l.ThreadID)
 	return nil
 }
 
-func (p *playedWorks) LeaveWork(ctx context.Context, l store.Lease, sentence string) ([]store.OutboxRow, error) {
+func (p *playedWorks) LeaveWork(ctx context.Context, l threads.Lease, sentence string) ([]outbox.Row, error) {
 	if p.told[l.ThreadID] {
 		return nil, nil
 	}
 	p.told[l.ThreadID] = true
 	w, err := p.stage.store.Say(ctx, l, sentence)
-	return []store.OutboxRow{w}, err
+	return []outbox.Row{w}, err
 }
 
 func (p *playedWorks) SweepPacks(context.Context) (int, error) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"deckhand/internal/agent/claude"
-	"deckhand/internal/store"
+	"deckhand/internal/store/turns"
 )
 
 // TestAPromptIsSentNow: what runs is stopped for it, whether it works, sleeps or was left
@@ -57,8 +57,8 @@ func TestAPromptIsSentNow(t *testing.T) {
 				if got := states(); got != [3]string{"done", "running", "done"} {
 					t.Errorf("at the end the prompts are %v", got)
 				}
-				if turns := s.store.Turns(); turns[0].State != string(TurnInterrupted) || turns[0].Problem != "" && turns[0].Parking != store.Parked {
-					t.Errorf("the turn that ran: %+v", turns[0])
+				if all := s.store.Turns(); all[0].State != string(TurnInterrupted) || all[0].Problem != "" && all[0].Parking != turns.Parked {
+					t.Errorf("the turn that ran: %+v", all[0])
 				}
 				for _, broken := range s.close() {
 					t.Error(broken)

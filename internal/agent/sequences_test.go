@@ -14,7 +14,8 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/spend"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/ledger"
 )
 
 // happening is one thing that happens in a random sequence.
@@ -62,16 +63,16 @@ var happenings = map[string]func(s *stage, st happening){
 	"grant host": func(s *stage, _ happening) { s.store.Grant("T1", "web", policy.NetworkTool, ofHost(hostBuild), "U2") },
 	"decide": func(s *stage, st happening) {
 		if id := s.open(st.N); id != "" {
-			d := store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: "U2", Via: "button"}
+			d := approvals.Decision{ApprovalID: id, Status: approvals.Allowed, By: "U2", Via: "button"}
 			if st.N%3 == 0 {
-				d.Status = store.ApprovalDenied
+				d.Status = approvals.Denied
 			}
 			s.decided(s.sup.Decide(context.Background(), d))
 		}
 	},
 	"decide elsewhere": func(s *stage, st happening) {
 		if id := s.open(st.N); id != "" {
-			s.decided(s.store.Decide(context.Background(), store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: "U2"}))
+			s.decided(s.store.Decide(context.Background(), approvals.Decision{ApprovalID: id, Status: approvals.Allowed, By: "U2"}))
 		}
 	},
 	"expire": func(s *stage, st happening) {
@@ -202,7 +203,7 @@ func TestSequences(t *testing.T) {
 // play plays the sequence, has everything come to an end, and returns the laws that were
 // broken.
 func play(limits Limits, ask bool, sequence []happening) []string {
-	s := newStage(limits, spend.Budget{Scope: store.BudgetThread, Period: store.BudgetDaily, LimitMicroUSD: 5_000_000, Ask: ask})
+	s := newStage(limits, spend.Budget{Scope: ledger.BudgetThread, Period: ledger.BudgetDaily, LimitMicroUSD: 5_000_000, Ask: ask})
 	s.store.Grant("T1", "web", toolBuild, toolBuild, "U2")
 	for _, st := range sequence {
 		happenings[st.What](s, st)
@@ -224,7 +225,7 @@ func play(limits Limits, ask bool, sequence []happening) []string {
 		for _, th := range s.store.Threads() {
 			s.expireOverdue()
 			for id := s.openIn(th.ID); id != ""; id = s.openIn(th.ID) {
-				s.decide(id, store.ApprovalAllowed)
+				s.decide(id, approvals.Allowed)
 			}
 			if p := s.inTurn(th.ThreadTS); p != nil {
 				p.result(claude.Result{})
@@ -272,7 +273,7 @@ func (s *stage) inTurn(ts string) *playedProcess {
 func (s *stage) open(n int) string {
 	var ids []string
 	for _, a := range s.store.Approvals() {
-		if a.Status == store.ApprovalPending {
+		if a.Status == approvals.Pending {
 			ids = append(ids, a.ID)
 		}
 	}
@@ -285,7 +286,7 @@ func (s *stage) open(n int) string {
 // expireOverdue does the jobs that are due.
 func (s *stage) expireOverdue() {
 	for _, a := range s.store.Approvals() {
-		if a.Status == store.ApprovalPending && !a.ExpiresAt.After(time.Now()) {
+		if a.Status == approvals.Pending && !a.ExpiresAt.After(time.Now()) {
 			if a, ok, _ := s.store.ExpireApproval(context.Background(), a.ID); ok {
 				s.people.ShowApproval(a)
 			}
@@ -296,7 +297,7 @@ func (s *stage) expireOverdue() {
 
 func (s *stage) openIn(threadID int64) string {
 	for _, a := range s.store.Approvals() {
-		if a.Status == store.ApprovalPending && a.ThreadID == threadID && a.ExpiresAt.After(time.Now()) {
+		if a.Status == approvals.Pending && a.ThreadID == threadID && a.ExpiresAt.After(time.Now()) {
 			return a.ID
 		}
 	}

@@ -17,7 +17,8 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/place"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/threads"
 )
 
 // People switch a session's MCP servers off and on, and have them connected again. What they
@@ -76,7 +77,7 @@ func (s *session) lacksServer(ctx context.Context) (bool, error) {
 }
 
 // serversOff has the process be without the servers that are off.
-func (s *session) serversOff(ctx context.Context, want store.Steering) error {
+func (s *session) serversOff(ctx context.Context, want inbox.Steering) error {
 	if len(want.MCPOff) == 0 || len(s.project.MCPServers) == 0 {
 		return nil
 	}
@@ -86,7 +87,7 @@ func (s *session) serversOff(ctx context.Context, want store.Steering) error {
 
 // switchServers has a process have its servers off and on as people want them, or only off, and
 // returns how they are.
-func switchServers(ctx context.Context, proc place.Process, want store.Steering, offAlone bool) ([]claude.MCPServer, error) {
+func switchServers(ctx context.Context, proc place.Process, want inbox.Steering, offAlone bool) ([]claude.MCPServer, error) {
 	list, err := proc.MCPStatus(ctx)
 	switched := false
 	for _, m := range list {
@@ -145,13 +146,13 @@ func (s *session) onServers(ctx context.Context, list []claude.MCPServer, again 
 	if s.stopped {
 		return nil
 	}
-	var seen []store.MCPServer
+	var seen []inbox.MCPServer
 	var said []string
 	for _, m := range list {
 		if _, ok := s.project.MCPServers[m.Name]; !ok {
 			continue // the bot's own
 		}
-		now := store.MCPServer{Name: m.Name, Status: m.Status, Error: reasonOf(m), Tools: len(m.Tools)}
+		now := inbox.MCPServer{Name: m.Name, Status: m.Status, Error: reasonOf(m), Tools: len(m.Tools)}
 		failed := false
 		for _, was := range s.servers {
 			if was.Name == now.Name {
@@ -168,7 +169,7 @@ func (s *session) onServers(ctx context.Context, list []claude.MCPServer, again 
 		seen = append(seen, now)
 	}
 	rows, err := s.store.NoteServers(ctx, s.heldLease(), seen, again, said...)
-	if errors.Is(err, store.ErrFenced) {
+	if errors.Is(err, threads.ErrFenced) {
 		return err
 	}
 	if err != nil {

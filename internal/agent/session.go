@@ -14,7 +14,8 @@ import (
 	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/gateway/gitway"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/threads"
 	"deckhand/internal/transcript"
 	"deckhand/internal/workspace"
 )
@@ -38,7 +39,7 @@ type session struct {
 	// without are the MCP servers that it was started without, since they were off, and servers
 	// how they were seen last.
 	without  []string
-	servers  []store.MCPServer
+	servers  []inbox.MCPServer
 	content  claude.Output         // the last turn, which the next one follows
 	actsFor  string                // as whom it acts at MCP servers
 	idle     *time.Timer           // fires when it may hibernate; counts between turns
@@ -348,7 +349,7 @@ const (
 // publish brings the thread's branch to where people look for it, and saves what is not
 // committed. They are told once what is not there, and why. It reports false if it is to be
 // tried again.
-func (s *session) publish(ctx context.Context, t store.Thread, p place.Project, within time.Duration) (ok bool) {
+func (s *session) publish(ctx context.Context, t threads.Thread, p place.Project, within time.Duration) (ok bool) {
 	err := s.place.Publish(ctx, t, p, within)
 	if ctx.Err() != nil {
 		return true // the next one does it
@@ -361,7 +362,7 @@ func (s *session) publish(ctx context.Context, t store.Thread, p place.Project, 
 	}
 	s.sayOnce(t, &s.unpublished, why)
 	left, err := s.place.Save(ctx, t, p, within)
-	if ctx.Err() != nil || errors.Is(err, store.ErrFenced) {
+	if ctx.Err() != nil || errors.Is(err, threads.ErrFenced) {
 		return true // whoever has the thread now saves it
 	}
 	if err != nil {

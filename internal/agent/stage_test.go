@@ -19,7 +19,11 @@ import (
 	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/spend"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/turns"
 	"deckhand/internal/workspace"
 )
 
@@ -38,11 +42,11 @@ type stage struct {
 	begin   func() // a supervisor
 	shut    context.CancelFunc
 	ran     chan error
-	threads map[string]store.Thread // by their ts
+	threads map[string]threads.Thread // by their ts
 	prompts int
 	// files are what people attach, and attached what comes with every prompt.
 	files    Files
-	attached []store.PromptFile
+	attached []inbox.PromptFile
 	words    string // of every prompt, if not "go"
 	left     []*leftCall
 	at       string // the state that the test has led to
@@ -84,9 +88,9 @@ const approvalTime = time.Hour
 
 // newStage begins in a bubble. The caller ends it with close.
 func newStage(limits Limits, list ...spend.Budget) *stage {
-	s := &stage{store: new(memstore.Store), threads: map[string]store.Thread{}, said: map[string][]string{}, names: map[string]string{}, counts: map[string]int{}}
+	s := &stage{store: new(memstore.Store), threads: map[string]threads.Thread{}, said: map[string][]string{}, names: map[string]string{}, counts: map[string]int{}}
 	s.way, s.machine = s.store, &playedMachine{stage: s}
-	s.people = &audience{stage: s, turns: map[int64]string{}, unfinished: map[int64]bool{}, cards: map[string]store.ApprovalStatus{}, prompts: map[int64]PromptMark{}, spoken: map[store.ThreadKey]bool{}, places: map[store.ThreadKey]bool{}}
+	s.people = &audience{stage: s, turns: map[int64]string{}, unfinished: map[int64]bool{}, cards: map[string]approvals.Status{}, prompts: map[int64]PromptMark{}, spoken: map[threads.ThreadKey]bool{}, places: map[threads.ThreadKey]bool{}}
 	s.who = &authority{may: map[string]bool{"U2": true}}
 	pattern := func(p string) []policy.Pattern { return []policy.Pattern{policy.MustParsePattern(p)} }
 	rules, err := policy.New([]policy.Rule{
@@ -200,11 +204,11 @@ func (s *stage) accept(ts string) { s.acceptOf("U1", ts) }
 // acceptOf is accept of a person's.
 func (s *stage) acceptOf(user, ts string) {
 	s.prompts++
-	key := store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: ts}
+	key := threads.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: ts}
 	n := fmt.Sprintf("%04d", s.prompts)
-	id, _, err := s.store.Receive(context.Background(), store.Envelope{EventID: n, Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", ThreadTS: ts, TS: n, UserID: user})
+	id, _, err := s.store.Receive(context.Background(), inbox.Envelope{EventID: n, Kind: inbox.Message, TeamID: "T1", ChannelID: "C1", ThreadTS: ts, TS: n, UserID: user})
 	if err == nil {
-		s.threads[ts], _, err = s.store.AcceptPrompt(context.Background(), store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: user, UUID: uuid.NewString(), Text: cmp.Or(s.words, "go"), Files: s.attached})
+		s.threads[ts], _, err = s.store.AcceptPrompt(context.Background(), inbox.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: user, UUID: uuid.NewString(), Text: cmp.Or(s.words, "go"), Files: s.attached})
 	}
 	if err != nil {
 		s.breach("a prompt was not accepted: %v", err)
@@ -236,7 +240,7 @@ func (s *stage) state(ts string) string {
 	w := s.worker(ts)
 	if w == nil {
 		for _, r := range s.store.Turns() {
-			if r.ThreadID == s.threads[ts].ID && !r.Ended && r.Parking == store.Parked {
+			if r.ThreadID == s.threads[ts].ID && !r.Ended && r.Parking == turns.Parked {
 				return "parked"
 			}
 		}
@@ -265,19 +269,19 @@ func (s *stage) state(ts string) string {
 	return "running"
 }
 
-func (s *stage) row(ts string) store.Thread {
+func (s *stage) row(ts string) threads.Thread {
 	for _, t := range s.store.Threads() {
 		if t.ThreadTS == ts {
 			return t
 		}
 	}
-	return store.Thread{}
+	return threads.Thread{}
 }
 
 // pending is the open approval of the thread that was asked first, or "".
 func (s *stage) pending(ts string) string {
 	for _, a := range s.store.Approvals() {
-		if a.ThreadID == s.threads[ts].ID && a.Status == store.ApprovalPending {
+		if a.ThreadID == s.threads[ts].ID && a.Status == approvals.Pending {
 			return a.ID
 		}
 	}
@@ -285,15 +289,15 @@ func (s *stage) pending(ts string) string {
 }
 
 // decide has U2 press a button.
-func (s *stage) decide(id string, status store.ApprovalStatus) {
-	s.decided(s.sup.Decide(context.Background(), store.Decision{ApprovalID: id, Status: status, By: "U2", Via: "button"}))
+func (s *stage) decide(id string, status approvals.Status) {
+	s.decided(s.sup.Decide(context.Background(), approvals.Decision{ApprovalID: id, Status: status, By: "U2", Via: "button"}))
 	synctest.Wait()
 }
 
 // decided shows what came of a press of a button, as whoever took it does: resolve
 // first, render second.
-func (s *stage) decided(a store.Approval, err error) {
-	if err == nil || errors.Is(err, store.ErrEnded) {
+func (s *stage) decided(a approvals.Approval, err error) {
+	if err == nil || errors.Is(err, pg.ErrEnded) {
 		s.people.ShowApproval(a)
 	}
 }
@@ -313,7 +317,7 @@ func (s *stage) expire(id string) {
 
 // isElsewhere reports whether another replica holds the thread.
 func (s *stage) isElsewhere(threadID int64) bool {
-	return slices.ContainsFunc(s.store.Threads(), func(t store.Thread) bool {
+	return slices.ContainsFunc(s.store.Threads(), func(t threads.Thread) bool {
 		return t.ID == threadID && t.LeaseOwner != "" && t.LeaseOwner != "A"
 	})
 }
@@ -324,7 +328,7 @@ func (s *stage) checkQuiet() {
 	defer s.machine.mu.Unlock()
 	open := map[string]bool{}
 	for _, a := range s.store.Approvals() {
-		if a.Status == store.ApprovalPending {
+		if a.Status == approvals.Pending {
 			open[a.RequestID], open[string(a.Input)+fmt.Sprint(a.ThreadID)] = true, true
 		}
 	}
@@ -367,10 +371,10 @@ func (s *stage) checkEnd() {
 		}
 	}
 	for _, a := range s.store.Approvals() {
-		if a.Status == store.ApprovalPending && !open[a.TurnID] {
+		if a.Status == approvals.Pending && !open[a.TurnID] {
 			s.breach("approval %s is open and its turn has ended", s.name("a", a.ID))
 		}
-		if shown, ok := s.people.cards[a.ID]; ok && shown == store.ApprovalPending && a.Status != store.ApprovalPending && !lost[a.ThreadID] {
+		if shown, ok := s.people.cards[a.ID]; ok && shown == approvals.Pending && a.Status != approvals.Pending && !lost[a.ThreadID] {
 			s.breach("the card of %s shows buttons, and it is %s", s.name("a", a.ID), a.Status)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/sandbox"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/pg"
 )
 
 const (
@@ -66,7 +67,7 @@ func patience(attempts int) int { return min(attempts+1, startPatience) }
 
 // tryLater has the prompt wait after a start that was not answered in time or was killed;
 // the thread sleeps meanwhile. It reports false when that was tried for long enough.
-func (w *worker) tryLater(ctx context.Context, p store.Prompt, start *startError) (ok bool, err error) {
+func (w *worker) tryLater(ctx context.Context, p inbox.Prompt, start *startError) (ok bool, err error) {
 	if !mayPass(start.err) || !p.WaitsSince.IsZero() && time.Since(p.WaitsSince) > startLimit {
 		return false, nil
 	}
@@ -74,7 +75,7 @@ func (w *worker) tryLater(ctx context.Context, p store.Prompt, start *startError
 	pause += pause * time.Duration(p.InboxID%8) / 32 // those who failed together do not come together
 	w.log.Warn("the CLI did not start; trying again", zap.Int("attempt", p.Attempts+1), zap.Duration("in", pause), zap.Error(start.err))
 	err = w.store.PutOffPrompt(ctx, w.heldLease(), p.InboxID, pause, start.sentence)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return true, w.nextTurn(ctx) // its author has taken it back, or changed it
 	}
 	if err != nil {
@@ -95,7 +96,7 @@ func (w *worker) sleep(pause time.Duration) {
 
 // tooEarly reports whether a prompt's start is not to be tried again yet; the thread
 // sleeps on.
-func (w *worker) tooEarly(p store.Prompt) bool {
+func (w *worker) tooEarly(p inbox.Prompt) bool {
 	w.tries = p.Attempts
 	if p.NotYet {
 		w.sleep(max(time.Until(p.NextTry), time.Second))
@@ -104,7 +105,7 @@ func (w *worker) tooEarly(p store.Prompt) bool {
 }
 
 // givenUp is what people are told of starts that were tried for long.
-func givenUp(p store.Prompt, sentence string) string {
+func givenUp(p inbox.Prompt, sentence string) string {
 	if p.Attempts == 0 {
 		return sentence
 	}

@@ -20,7 +20,8 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/spend"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/ledger"
 )
 
 var update = flag.Bool("update", false, "write testdata/states.golden and the table in doc.go anew")
@@ -107,14 +108,14 @@ var events = []event{
 	{"hook: granted", hookGranted},
 	{"can_use_tool", onProcess(func(_ *stage, p *playedProcess) { p.request("ask", toolWrite) })},
 	{"can_use_tool: deny", onProcess(func(_ *stage, p *playedProcess) { p.request("ask", toolDrop) })},
-	{"allowed", decided(store.ApprovalAllowed)},
-	{"denied", decided(store.ApprovalDenied)},
+	{"allowed", decided(approvals.Allowed)},
+	{"denied", decided(approvals.Denied)},
 	{"allowed elsewhere", func(s *stage) bool {
 		id := s.pending(here)
 		if id == "" {
 			return false
 		}
-		s.decided(s.store.Decide(context.Background(), store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: "U3", Via: "button"}))
+		s.decided(s.store.Decide(context.Background(), approvals.Decision{ApprovalID: id, Status: approvals.Allowed, By: "U3", Via: "button"}))
 		return true
 	}},
 	{"expired", func(s *stage) bool {
@@ -377,7 +378,7 @@ func hookGranted(s *stage) bool {
 	return hook(toolBuild)(s)
 }
 
-func decided(status store.ApprovalStatus) func(s *stage) bool {
+func decided(status approvals.Status) func(s *stage) bool {
 	return func(s *stage) bool {
 		id := s.pending(here)
 		if id == "" {
@@ -406,7 +407,7 @@ func lookedUp(s *stage, yes bool) bool {
 // enter is a stage on which the thread is in a state. ask: admins are asked when the
 // thread's budget is used up.
 func enter(state string, into func(s *stage), ask bool) *stage {
-	s := newStage(staged, spend.Budget{Scope: store.BudgetThread, Period: store.BudgetDaily, LimitMicroUSD: 5_000_000, Ask: ask})
+	s := newStage(staged, spend.Budget{Scope: ledger.BudgetThread, Period: ledger.BudgetDaily, LimitMicroUSD: 5_000_000, Ask: ask})
 	s.at = state
 	into(s)
 	synctest.Wait()

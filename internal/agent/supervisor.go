@@ -25,7 +25,10 @@ import (
 	"deckhand/internal/gateway/egress"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/price"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 	"deckhand/internal/workspace"
 )
 
@@ -96,7 +99,7 @@ type Supervisor struct {
 	called chan struct{}
 	life   *registration       // nil while this replica does not live
 	peers  map[string]sighting // the other replicas
-	unused []store.Lease       // ours, and no worker's
+	unused []threads.Lease     // ours, and no worker's
 	gone   chan struct{}       // has a token when a worker has gone
 	look   chan time.Duration  // see lookSoon
 	// sighted are the threads that nobody had at the last look, with the uptime of the first.
@@ -176,10 +179,10 @@ func New(c Config) *Supervisor {
 	if c.Pulls != nil {
 		d.pulls = pulls.New(pulls.Config{
 			Store: c.Pulls, People: c.People, Pusher: host, Accounts: c.Accounts, Projects: c.Projects, Every: c.PullEvery, Wake: sup.Wake, Log: c.Log.Named("pulls"),
-			Show: func(id string) { c.Frontend.Show(store.PullPost, id) },
+			Show: func(id string) { c.Frontend.Show(outbox.PullPost, id) },
 		})
 		host.People = c.People
-		host.Servers = func(t store.Thread, p place.Project) map[string]*mcp.Server {
+		host.Servers = func(t threads.Thread, p place.Project) map[string]*mcp.Server {
 			list := threadtools.Tools(t, c.People, host.Hidden)
 			if p.Preview.Run != "" {
 				list = append(list, preview(t, p, host, c.People))
@@ -404,15 +407,15 @@ func (s *Supervisor) send(threadID int64, l message) bool {
 
 // Decide commits a person's decision and has it delivered to the CLI. The caller
 // has authorised the person. When the approval has ended already it is returned
-// as it stands, with [store.ErrEnded]; one that needs more people is returned as
+// as it stands, with [pg.ErrEnded]; one that needs more people is returned as
 // pending.
-func (s *Supervisor) Decide(ctx context.Context, d store.Decision) (store.Approval, error) {
+func (s *Supervisor) Decide(ctx context.Context, d approvals.Decision) (approvals.Approval, error) {
 	// One commit instead of two where the request waits in this process.
 	if _, here := s.waiting.Load(d.ApprovalID); here {
 		d.DeliverOn = s.replica
 	}
 	a, err := s.store.Decide(ctx, d)
-	if err != nil || a.Status == store.ApprovalPending {
+	if err != nil || a.Status == approvals.Pending {
 		return a, err
 	}
 	s.send(a.ThreadID, message{kind: messageDecided, id: a.ID, decided: &a})
@@ -420,7 +423,7 @@ func (s *Supervisor) Decide(ctx context.Context, d store.Decision) (store.Approv
 }
 
 // Change is [ask.Change] by this team's policy.
-func (s *Supervisor) Change(a store.Approval, input json.RawMessage) (e store.Edit, why string) {
+func (s *Supervisor) Change(a approvals.Approval, input json.RawMessage) (e approvals.Edit, why string) {
 	return ask.Change(s.policy, a, input)
 }
 
@@ -429,13 +432,13 @@ func (s *Supervisor) Change(a store.Approval, input json.RawMessage) (e store.Ed
 // when there is nothing to stop. While the database is away whatever this replica runs is
 // stopped all the same, which is written down when it is back; t needs only its ID for
 // that.
-func (s *Supervisor) Stop(ctx context.Context, t store.Thread, by string) (running bool, err error) {
+func (s *Supervisor) Stop(ctx context.Context, t threads.Thread, by string) (running bool, err error) {
 	_, _, err = s.store.RunningTurn(ctx, t.ID)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		// A prompt may wait: for a slot, for its process, for a budget.
 		_, err = s.store.NextPrompt(ctx, t.ID)
 	}
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return s.readsOn(t.ID) && s.send(t.ID, message{kind: messageStop, id: by}), nil
 	}
 	l := message{kind: messageStop, id: by}
@@ -446,7 +449,7 @@ func (s *Supervisor) Stop(ctx context.Context, t store.Thread, by string) (runni
 		return false, err
 	}
 	if t.LeaseOwner != "" && t.LeaseOwner != s.replica {
-		return true, s.store.Notify(ctx, store.Notice{Kind: store.NoticeStop, ThreadID: t.ID, By: by})
+		return true, s.store.Notify(ctx, pg.Notice{Kind: pg.NoticeStop, ThreadID: t.ID, By: by})
 	}
 	s.post(t.ID, l)
 	return true, nil
@@ -462,29 +465,29 @@ func (s *Supervisor) Unbooked() int { return s.accounts.Unbooked() }
 // Live is the number of CLI processes that this replica runs.
 func (s *Supervisor) Live() int { return s.place.Slots.Used() }
 
-func (s *Supervisor) notice(n store.Notice) {
+func (s *Supervisor) notice(n pg.Notice) {
 	switch n.Kind {
-	case store.NoticePrompt:
+	case pg.NoticePrompt:
 		if !s.stopping.Load() {
 			s.Wake(n.ThreadID)
 		}
-	case store.NoticeApproval:
+	case pg.NoticeApproval:
 		s.send(n.ThreadID, message{kind: messageDecided, id: n.ID})
-	case store.NoticeVote:
+	case pg.NoticeVote:
 		s.mu.Lock()
 		_, ours := s.workers[n.ThreadID]
 		s.mu.Unlock()
 		if ours { // no other replica edits the card
-			s.front.Show(store.CardPost, n.ID)
+			s.front.Show(outbox.CardPost, n.ID)
 		}
-	case store.NoticeStop:
+	case pg.NoticeStop:
 		s.send(n.ThreadID, message{kind: messageStop, id: n.By})
-	case store.NoticeServers:
+	case pg.NoticeServers:
 		s.send(n.ThreadID, message{kind: messageServers})
-	case store.NoticeFreed:
+	case pg.NoticeFreed:
 		s.heartbeatSoon() // there may be another replica
 		s.findWorkSoon(0)
-	case store.NoticeShown:
+	case pg.NoticeShown:
 		s.front.Changed(n.By)
 	}
 }

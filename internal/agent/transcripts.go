@@ -8,7 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/sandbox"
-	"deckhand/internal/store"
+	"deckhand/internal/store/transcripts"
 	"deckhand/internal/transcript"
 )
 
@@ -40,7 +40,7 @@ func (h *leased) restore(ctx context.Context) error {
 	}
 	restored, err := h.place.Restore(ctx, h.thread, copies, h.store.ReadTranscript)
 	switch {
-	case errors.Is(err, store.ErrDamaged):
+	case errors.Is(err, transcripts.ErrDamaged):
 		h.log.Error("restore the session from its copy", zap.String("session", h.thread.SessionID), zap.Error(err))
 		if !restored {
 			return nil // what there is decides

@@ -15,14 +15,14 @@ import (
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/tools"
 	"deckhand/internal/agent/trust"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // TrustStore keeps what admins trust of what repositories bring: [*store.Store], which tells what
 // each method does.
 type TrustStore interface {
-	SeeTrust(ctx context.Context, t store.Trust, again bool) (asked bool, err error)
-	Trusted(ctx context.Context, project string) ([]store.Trust, error)
+	SeeTrust(ctx context.Context, t approvals.Trust, again bool) (asked bool, err error)
+	Trusted(ctx context.Context, project string) ([]approvals.Trust, error)
 }
 
 // bringsLimit bounds a look at a repository.
@@ -76,7 +76,7 @@ func (d *dependencies) lookAtBrought(ctx context.Context, p place.Project, fresh
 		isNew := false
 		if err == nil {
 			sum := trust.Sum(files)
-			isNew, err = d.trusts.SeeTrust(ctx, store.Trust{Project: p.Name, Kind: kind, SHA256: sum[:], Files: files}, fresh)
+			isNew, err = d.trusts.SeeTrust(ctx, approvals.Trust{Project: p.Name, Kind: kind, SHA256: sum[:], Files: files}, fresh)
 			_, unusable := trust.Read(kind, files)
 			left = append(append(left, not...), unusable...)
 		}
@@ -96,7 +96,7 @@ func (d *dependencies) trustedIn(ctx context.Context, project string, kinds ...s
 	}
 	all, err := d.trusts.Trusted(ctx, project)
 	for _, t := range all {
-		if t.Status != store.TrustGiven || !slices.Contains(p.Trust, t.Kind) || !slices.Contains(kinds, t.Kind) {
+		if t.Status != approvals.TrustGiven || !slices.Contains(p.Trust, t.Kind) || !slices.Contains(kinds, t.Kind) {
 			continue
 		}
 		entries, _ := trust.Read(t.Kind, t.Files)
@@ -120,7 +120,7 @@ func (s *Supervisor) TrustedCommands(ctx context.Context, project string) ([]tru
 // Brought looks at what a project's repository brings now, and returns what is trusted of it and
 // what is pending, of the kinds that may be trusted, and the paths of what is not taken. There are
 // no kinds if the project trusts nothing.
-func (s *Supervisor) Brought(ctx context.Context, project string) (kinds []string, list []store.Trust, left []string, err error) {
+func (s *Supervisor) Brought(ctx context.Context, project string) (kinds []string, list []approvals.Trust, left []string, err error) {
 	p := s.projects[project]
 	if s.trusts == nil || len(p.Trust) == 0 {
 		return nil, nil, nil, nil
@@ -129,7 +129,7 @@ func (s *Supervisor) Brought(ctx context.Context, project string) (kinds []strin
 		return p.Trust, nil, nil, err
 	}
 	list, err = s.trusts.Trusted(ctx, project)
-	return p.Trust, slices.DeleteFunc(list, func(t store.Trust) bool { return !slices.Contains(p.Trust, t.Kind) }), left, err
+	return p.Trust, slices.DeleteFunc(list, func(t approvals.Trust) bool { return !slices.Contains(p.Trust, t.Kind) }), left, err
 }
 
 // skillTool hands the model the texts of trusted skills. Claude Code's own tool for them runs

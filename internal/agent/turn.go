@@ -14,7 +14,9 @@ import (
 	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/spend"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/turns"
 )
 
 // authorTimeout bounds the look at somebody's profile before their turn.
@@ -22,8 +24,8 @@ const authorTimeout = 5 * time.Second
 
 // turn is the running turn.
 type turn struct {
-	row        store.Turn
-	prompt     store.Prompt
+	row        turns.Turn
+	prompt     inbox.Prompt
 	promptUUID string // by which the CLI knows this attempt at it
 	content    claude.Output
 	desk       *ask.Desk
@@ -56,7 +58,7 @@ func (w *worker) nextTurn(ctx context.Context) error {
 		return nil // whoever has the thread next begins it
 	}
 	next, err := w.store.NextPrompt(ctx, w.threadID)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return nil
 	}
 	if err != nil && w.session != nil && ctx.Err() == nil {
@@ -103,7 +105,7 @@ func (w *worker) nextTurn(ctx context.Context) error {
 	return w.nextTurn(ctx)
 }
 
-func (w *worker) startFailed(ctx context.Context, p store.Prompt, err error) error {
+func (w *worker) startFailed(ctx context.Context, p inbox.Prompt, err error) error {
 	if _, ok := errors.AsType[*stopError](err); ok {
 		return w.dropStopped(ctx)
 	}
@@ -118,7 +120,7 @@ func (w *worker) startFailed(ctx context.Context, p store.Prompt, err error) err
 	return w.refuse(ctx, givenUp(p, start.sentence))
 }
 
-func (w *worker) beginTurn(row store.Turn, prompt store.Prompt, promptUUID, text string, files ...claude.Block) {
+func (w *worker) beginTurn(row turns.Turn, prompt inbox.Prompt, promptUUID, text string, files ...claude.Block) {
 	w.acting.Store(&row.RequestedBy)
 	w.turn = &turn{
 		row: row, prompt: prompt, promptUUID: promptUUID, content: w.session.content.Next(), meter: w.session.meter,

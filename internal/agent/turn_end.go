@@ -15,6 +15,11 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/transcripts"
 	"deckhand/internal/transcript"
 	"deckhand/internal/workspace"
 )
@@ -109,7 +114,7 @@ func refusedBy(status int) string {
 }
 
 // endTurn commits the end of the turn, shows it, and begins the next.
-func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, agentTurns int, told ...store.CLITotal) error {
+func (w *worker) endTurn(ctx context.Context, state TurnState, problem string, agentTurns int, told ...ledger.CLITotal) error {
 	if err := w.finish(ctx, state, problem, agentTurns, told...); err != nil {
 		return err
 	}
@@ -122,7 +127,7 @@ const cutTime = time.Second
 
 // finish commits the end of the turn and shows it. told is what the CLI says that it has
 // spent; nothing when it has gone.
-func (w *worker) finish(ctx context.Context, state TurnState, problem string, agentTurns int, told ...store.CLITotal) error {
+func (w *worker) finish(ctx context.Context, state TurnState, problem string, agentTurns int, told ...ledger.CLITotal) error {
 	t := w.turn
 	cutting := time.Duration(0)
 	if state != TurnDone {
@@ -132,9 +137,9 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 		t.meter.Cut() // those that have begun since
 	}
 	cost, more := t.meter.Settle(ctx, cutting)
-	status := store.ApprovalCancelled
+	status := approvals.Cancelled
 	if state == TurnFailed {
-		status = store.ApprovalInterrupted
+		status = approvals.Interrupted
 	}
 	if w.session != nil {
 		w.session.recordWeb(t)
@@ -164,9 +169,9 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	if w.session != nil {
 		copies = w.session.mirror
 	}
-	var ended []store.Approval
-	var rows []store.OutboxRow
-	err := copies.End(ctx, func(parts []store.TranscriptPart) (err error) {
+	var ended []approvals.Approval
+	var rows []outbox.Row
+	err := copies.End(ctx, func(parts []transcripts.Part) (err error) {
 		f.Transcripts = parts
 		ended, rows, err = w.store.FinishTurn(ctx, w.heldLease(), f)
 		return err
@@ -190,7 +195,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 		w.front.ShowApproval(a)
 	}
 	for _, c := range view.Cards {
-		w.front.Show(store.CardPost, c.ID)
+		w.front.Show(outbox.CardPost, c.ID)
 	}
 	w.noticeBudgets(ctx, w.thread, t.row.RequestedBy)
 	if more {
@@ -297,6 +302,6 @@ func (w *worker) onSilence(m *claude.Silence) {
 }
 
 // noticeBudgets looks at the budgets after a turn, beside the worker.
-func (w *worker) noticeBudgets(ctx context.Context, t store.Thread, user string) {
+func (w *worker) noticeBudgets(ctx context.Context, t threads.Thread, user string) {
 	w.running.Go(func() { w.accounts.Notice(context.WithoutCancel(ctx), t, user) })
 }

@@ -10,7 +10,10 @@ import (
 
 	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/turns"
 )
 
 // onStop interrupts the turn and drops what is queued behind it.
@@ -50,9 +53,9 @@ func (w *worker) makeWay(ctx context.Context) {
 
 // sentNow is who has sent the thread's next prompt at once, since the turn began; empty
 // for nobody.
-func (w *worker) sentNow(ctx context.Context, running store.Turn) (by string, err error) {
+func (w *worker) sentNow(ctx context.Context, running turns.Turn) (by string, err error) {
 	next, err := w.store.NextPrompt(ctx, w.threadID)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return "", nil
 	}
 	if err != nil || !next.UrgentAt.After(running.StartedAt) {
@@ -112,7 +115,7 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 		w.leaveParked(ctx)
 		return
 	}
-	var told []store.CLITotal
+	var told []ledger.CLITotal
 	if w.session != nil {
 		told = w.session.interruptInOrder(ctx, t)
 	}
@@ -122,7 +125,7 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 			return
 		}
 		w.log.Error("end a turn that was being stopped", zap.Error(err))
-		if errors.Is(err, store.ErrFenced) {
+		if errors.Is(err, threads.ErrFenced) {
 			w.front.Leave(t.row.ID)
 			return
 		}
@@ -146,7 +149,7 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 const interruptLimit = 5 * time.Second
 
 // interruptInOrder ends what the process does, and returns what it says that it has spent.
-func (s *session) interruptInOrder(ctx context.Context, t *turn) []store.CLITotal {
+func (s *session) interruptInOrder(ctx context.Context, t *turn) []ledger.CLITotal {
 	ctx, cancel := context.WithTimeout(ctx, interruptLimit)
 	defer cancel()
 	s.request(ctx, s.log, "interrupt the turn", s.proc.Interrupt)

@@ -46,7 +46,7 @@ func EncodeTurn(t TurnView) []byte {
 	return bytes.ToValidUTF8(out, []byte("�")) // an input is copied as it stands
 }
 
-// DecodeTurn is the view that a [store.OutboxTurn] holds.
+// DecodeTurn is the view that a [outbox.Turn] holds.
 func DecodeTurn(body string) (TurnView, error) {
 	var t TurnView
 	if err := json.Unmarshal([]byte(body), &t); err != nil {

@@ -11,7 +11,10 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/memstore"
 	"deckhand/internal/agent/spend"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 )
 
 // taking are books in which the second prompt is changed by its author at the last moment,
@@ -26,21 +29,21 @@ func (b taking) take(ctx context.Context) error {
 	if b.fail != nil {
 		return b.fail
 	}
-	_, err := b.Edit(ctx, store.Post{TeamID: "T1", ChannelID: "C1", TS: "0002", UserID: "U1"}, func(json.RawMessage) (json.RawMessage, bool, error) {
+	_, err := b.Edit(ctx, inbox.Post{TeamID: "T1", ChannelID: "C1", TS: "0002", UserID: "U1"}, func(json.RawMessage) (json.RawMessage, bool, error) {
 		return json.RawMessage(`{}`), true, nil
 	})
 	return err
 }
 
-func (b taking) PutOffPrompt(ctx context.Context, l store.Lease, id int64, after time.Duration, why string) error {
+func (b taking) PutOffPrompt(ctx context.Context, l threads.Lease, id int64, after time.Duration, why string) error {
 	return errors.Join(b.take(ctx), b.Store.PutOffPrompt(ctx, l, id, after, why))
 }
 
-func (b taking) WaitForBudget(ctx context.Context, l store.Lease, id int64, n store.BudgetNotice, seen int) error {
+func (b taking) WaitForBudget(ctx context.Context, l threads.Lease, id int64, n ledger.BudgetNotice, seen int) error {
 	return errors.Join(b.take(ctx), b.Store.WaitForBudget(ctx, l, id, n, seen))
 }
 
-func (b taking) DropPrompt(ctx context.Context, l store.Lease, id int64, d store.Drop) ([]store.OutboxRow, error) {
+func (b taking) DropPrompt(ctx context.Context, l threads.Lease, id int64, d inbox.Drop) ([]outbox.Row, error) {
 	if err := b.take(ctx); err != nil {
 		return nil, err
 	}
@@ -52,7 +55,7 @@ func (b taking) DropPrompt(ctx context.Context, l store.Lease, id int64, d store
 func TestAPromptIsChangedAtTheLastMoment(t *testing.T) {
 	t.Parallel()
 	over := func(ask bool) []spend.Budget {
-		return []spend.Budget{{Scope: store.BudgetPerson, Only: []string{"U1"}, Period: store.BudgetDaily, LimitMicroUSD: 5_000_000, Ask: ask}}
+		return []spend.Budget{{Scope: ledger.BudgetPerson, Only: []string{"U1"}, Period: ledger.BudgetDaily, LimitMicroUSD: 5_000_000, Ask: ask}}
 	}
 	for name, test := range map[string]struct {
 		budgets    []spend.Budget
@@ -110,7 +113,7 @@ func TestALeaseThatIsOursGoesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(staged)
-		s.way = taking{Store: s.store, fail: store.ErrFenced}
+		s.way = taking{Store: s.store, fail: threads.ErrFenced}
 		s.restart()
 		s.machine.failNext(claude.ErrNoAnswer)
 		s.prompt(here)

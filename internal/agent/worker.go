@@ -9,16 +9,17 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/spend"
-	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // worker runs one thread. What follows the mailbox belongs to the goroutine in run.
 type worker struct {
 	*leased
 	*counters
-	life  store.Registration // under which it takes the lease
-	eager bool               // whether it does so though the thread suits another replica better
-	ended *spend.Ended       // what the calls of processes that have gone still cost
+	life  threads.Registration // under which it takes the lease
+	eager bool                 // whether it does so though the thread suits another replica better
+	ended *spend.Ended         // what the calls of processes that have gone still cost
 
 	elsewhere bool // another replica holds the thread
 	asleep    bool // its next prompt waits for a budget, or to be started again, or its turn for people
@@ -46,7 +47,7 @@ func (w *worker) run(ctx context.Context) {
 	if w.elsewhere = err != nil || !ok; w.elsewhere {
 		w.noteStops(w.box.take())
 		if err == nil && w.stopBy != "" {
-			if err = w.store.Notify(ctx, store.Notice{Kind: store.NoticeStop, ThreadID: w.threadID, By: w.stopBy}); err == nil {
+			if err = w.store.Notify(ctx, pg.Notice{Kind: pg.NoticeStop, ThreadID: w.threadID, By: w.stopBy}); err == nil {
 				w.stopBy = ""
 			}
 		}
@@ -62,7 +63,7 @@ func (w *worker) run(ctx context.Context) {
 		err = w.work(ctx)
 		again = w.windUp(ctx, err)
 	}
-	w.setLease(store.Lease{})
+	w.setLease(threads.Lease{})
 }
 
 // work is the worker's loop. It returns nil when the thread may hibernate, at once when
@@ -87,7 +88,7 @@ func (w *worker) work(ctx context.Context) error {
 	}
 	putAway, forget := asks(messagePutAway), asks(messageForget)
 	if w.noteStops(letters) {
-		return store.ErrFenced
+		return threads.ErrFenced
 	}
 	if w.stopBy != "" {
 		return w.stopCold(ctx)
@@ -213,7 +214,7 @@ func (w *worker) read(ctx context.Context, l message) error {
 		w.session.lookAtServers(ctx)
 	case messageLeaseLost:
 		if l.epoch == w.heldLease().Epoch {
-			return store.ErrFenced
+			return threads.ErrFenced
 		}
 	}
 	return nil
@@ -247,7 +248,7 @@ func (w *worker) hearing(ctx context.Context, fn func(context.Context) error) er
 			for _, l := range w.box.take() {
 				switch {
 				case l.kind == messageLeaseLost && l.epoch == epoch:
-					end = store.ErrFenced
+					end = threads.ErrFenced
 				case l.kind == messageStop && end == nil:
 					w.stopBy, end = l.id, &stopError{by: l.id}
 				case l.kind == messageHibernate:

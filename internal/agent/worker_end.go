@@ -9,7 +9,9 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/place"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // windUp ends what work has left, and gives the lease back. It reports true when the lease
@@ -20,7 +22,7 @@ func (w *worker) windUp(ctx context.Context, err error) (again bool) {
 	end, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), 30*time.Second, errors.New("stop a session: no end in 30s"))
 	defer cancel()
 	held := w.holds(w.heldLease())
-	fenced := !held || errors.Is(err, store.ErrFenced) || errors.Is(context.Cause(ctx), store.ErrFenced)
+	fenced := !held || errors.Is(err, threads.ErrFenced) || errors.Is(context.Cause(ctx), threads.ErrFenced)
 	shutdown := ctx.Err() != nil && !fenced || errors.Is(err, errShutdown)
 	if errors.Is(err, place.ErrHandedOn) {
 		w.eager, err = false, nil
@@ -80,7 +82,7 @@ func (w *worker) refuse(ctx context.Context, sentence string) error {
 	if err := w.giveUpRunning(ctx, TurnFailed, PromptFailed, sentence); err != nil {
 		return err
 	}
-	err := w.drop(ctx, store.Drop{Outcome: "failed", Mark: string(PromptFailed), Sentence: func(int) string { return sentence }})
+	err := w.drop(ctx, inbox.Drop{Outcome: "failed", Mark: string(PromptFailed), Sentence: func(int) string { return sentence }})
 	if err == nil {
 		w.stopBy = "" // there is nothing left to stop
 	}
@@ -88,7 +90,7 @@ func (w *worker) refuse(ctx context.Context, sentence string) error {
 }
 
 // drop finishes the prompts that have no turn, and tells of it.
-func (w *worker) drop(ctx context.Context, d store.Drop) error {
+func (w *worker) drop(ctx context.Context, d inbox.Drop) error {
 	dropped, rows, err := w.store.DropPrompts(ctx, w.heldLease(), d)
 	if err != nil {
 		return err
@@ -115,7 +117,7 @@ func (w *worker) drop(ctx context.Context, d store.Drop) error {
 // Where no turn runs that is all of it.
 func (w *worker) dropStopped(ctx context.Context) error {
 	w.cutCalls()
-	err := w.drop(ctx, store.Drop{Outcome: "stopped", Mark: string(PromptStopped), Sentence: func(n int) string {
+	err := w.drop(ctx, inbox.Drop{Outcome: "stopped", Mark: string(PromptStopped), Sentence: func(n int) string {
 		if n == 1 {
 			return "Stopped. One waiting message was dropped. Send it again if you still want it."
 		}
@@ -141,7 +143,7 @@ func (w *worker) giveUpRunning(ctx context.Context, state TurnState, mark Prompt
 		return nil // it lives
 	}
 	old, _, err := w.store.RunningTurn(ctx, w.threadID)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return nil
 	}
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 
 	"deckhand/internal/access"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/pg"
 )
 
 // action is what a button does. Exactly one of do and about is set.
@@ -26,7 +27,7 @@ type action struct {
 
 type (
 	handler  func(ctx context.Context, in *Incoming) (outcome string, err error)
-	decision func(ctx context.Context, in *Incoming, approval store.Approval, d store.Decision) (outcome string, err error)
+	decision func(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error)
 )
 
 // sentForm is what sending a form does. Exactly one of do and about is set.
@@ -72,8 +73,8 @@ func newTable(a *Chat) table {
 		view.ActionDeny:          {lasts: true, about: d.onDenyClick},
 		view.ActionDenyAll:       {lasts: true, about: d.onBatchClick},
 		view.ActionAnswer:        {lasts: true, about: d.onAnswerClick},
-		view.ActionDenyReason:    {about: d.opens(func(ap store.Approval) view.Form { return view.DenyReason{Approval: ap} })},
-		view.ActionAnswerOther:   {about: d.opens(func(ap store.Approval) view.Form { return view.AnswerOther{Approval: ap} })},
+		view.ActionDenyReason:    {about: d.opens(func(ap approvals.Approval) view.Form { return view.DenyReason{Approval: ap} })},
+		view.ActionAnswerOther:   {about: d.opens(func(ap approvals.Approval) view.Form { return view.AnswerOther{Approval: ap} })},
 		view.ActionEdit:          {about: d.onEditClick},
 		view.ActionAlways:        {about: d.onAlwaysClick},
 		view.ActionEditsBelow:    {about: d.onAlwaysClick},
@@ -126,8 +127,8 @@ func newTable(a *Chat) table {
 }
 
 // opens has a button open a form about its approval.
-func (a decider) opens(form func(store.Approval) view.Form) decision {
-	return func(ctx context.Context, in *Incoming, approval store.Approval, _ store.Decision) (string, error) {
+func (a decider) opens(form func(approvals.Approval) view.Form) decision {
+	return func(ctx context.Context, in *Incoming, approval approvals.Approval, _ approvals.Decision) (string, error) {
 		return a.openForm(ctx, in, approval, form(approval))
 	}
 }
@@ -143,7 +144,7 @@ func (a router) onClick(ctx context.Context, in *Incoming) (outcome string, err 
 	ref, _, _ := strings.Cut(in.Click.Value, " ")
 	id, seen := view.ParseRef(ref)
 	approval, err := a.c.Store.ApprovalByID(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		a.c.Log.Warn("a click on an unknown approval", zap.String("user", in.Row.UserID))
 		a.Answer(in, "This request is not known here. Its card may be from another Deckhand.")
 		return "unknown approval", nil
@@ -172,7 +173,7 @@ func (a router) onClick(ctx context.Context, in *Incoming) (outcome string, err 
 			}
 		}()
 	}
-	return act.about(ctx, in, approval, store.Decision{ApprovalID: approval.ID, Status: store.ApprovalAllowed, By: in.Row.UserID, Via: "button", Seen: seen})
+	return act.about(ctx, in, approval, approvals.Decision{ApprovalID: approval.ID, Status: approvals.Allowed, By: in.Row.UserID, Via: "button", Seen: seen})
 }
 
 func (a router) onSubmission(ctx context.Context, in *Incoming) (outcome string, err error) {
@@ -189,11 +190,11 @@ func (a router) onSubmission(ctx context.Context, in *Incoming) (outcome string,
 		return "", err
 	}
 	in.Row.ChannelID, in.Row.ThreadTS = approval.ChannelID, approval.ThreadTS // a form is nowhere itself
-	return sent.about(ctx, in, approval, store.Decision{ApprovalID: approval.ID, By: in.Row.UserID, Via: "modal", Status: store.ApprovalAllowed, Seen: seen})
+	return sent.about(ctx, in, approval, approvals.Decision{ApprovalID: approval.ID, By: in.Row.UserID, Via: "modal", Status: approvals.Allowed, Seen: seen})
 }
 
-func (a decider) onApproveClick(ctx context.Context, in *Incoming, approval store.Approval, d store.Decision) (outcome string, err error) {
-	if approval.Kind == store.ApprovalQuestion {
+func (a decider) onApproveClick(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {
+	if approval.Kind == approvals.Question {
 		return "", fmt.Errorf("approval %s is a question and cannot be approved without an answer", approval.ID)
 	}
 	if approval.Terms.Dangerous {
@@ -203,19 +204,19 @@ func (a decider) onApproveClick(ctx context.Context, in *Incoming, approval stor
 	return a.decide(ctx, in, approval, d)
 }
 
-func (a decider) onDenyClick(ctx context.Context, in *Incoming, approval store.Approval, d store.Decision) (outcome string, err error) {
-	d.Status = store.ApprovalDenied
+func (a decider) onDenyClick(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {
+	d.Status = approvals.Denied
 	return a.decide(ctx, in, approval, d)
 }
 
-func (a decider) onAnswerClick(ctx context.Context, in *Incoming, approval store.Approval, d store.Decision) (outcome string, err error) {
+func (a decider) onAnswerClick(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {
 	if d.Answer, err = view.Answers(approval, in.Click.Inputs); err != nil {
 		return a.incomplete(in, err)
 	}
 	return a.decide(ctx, in, approval, d)
 }
 
-func (a decider) onViewClick(ctx context.Context, in *Incoming, approval store.Approval, _ store.Decision) (outcome string, err error) {
+func (a decider) onViewClick(ctx context.Context, in *Incoming, approval approvals.Approval, _ approvals.Decision) (outcome string, err error) {
 	who := in.person()
 	who.ChannelID, who.Project = approval.ChannelID, approval.Project
 	if a.refuses(ctx, in, who, access.See) {
@@ -224,19 +225,19 @@ func (a decider) onViewClick(ctx context.Context, in *Incoming, approval store.A
 	return "viewed", a.open(ctx, in, view.WholeInput{Approval: approval})
 }
 
-func (a decider) onReasonSubmission(ctx context.Context, in *Incoming, approval store.Approval, d store.Decision) (outcome string, err error) {
-	d.Status, d.Reason = store.ApprovalDenied, strings.TrimSpace(in.Submission.Inputs[view.ReasonBlock][view.ReasonAction].Value)
+func (a decider) onReasonSubmission(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {
+	d.Status, d.Reason = approvals.Denied, strings.TrimSpace(in.Submission.Inputs[view.ReasonBlock][view.ReasonAction].Value)
 	return a.decide(ctx, in, approval, d)
 }
 
-func (a decider) onAnswerSubmission(ctx context.Context, in *Incoming, approval store.Approval, d store.Decision) (outcome string, err error) {
+func (a decider) onAnswerSubmission(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {
 	if d.Answer, err = view.Answers(approval, in.Submission.Inputs); err != nil {
 		return a.incomplete(in, err)
 	}
 	return a.decide(ctx, in, approval, d)
 }
 
-func (a decider) onConfirmSubmission(ctx context.Context, in *Incoming, approval store.Approval, d store.Decision) (outcome string, err error) {
+func (a decider) onConfirmSubmission(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {
 	if !view.ParseConfirm(in.Submission.Inputs) {
 		a.Answer(in, "Nothing was approved: the box was not ticked.")
 		return "not confirmed", nil

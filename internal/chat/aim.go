@@ -11,7 +11,7 @@ import (
 	"deckhand/internal/agent"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/spelling"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 // aim is where the work of a message is done, and what is left of the message.
@@ -109,7 +109,7 @@ func projectInTopic(text string, projects []string) string {
 // aimOf is where a message's work is done: in its thread's project, or else in the one of the
 // channel's that it names, that was chosen for it, that is the channel's usual one, that the
 // channel's topic names, or that is the only one which the person may use.
-func (a prompter) aimOf(ctx context.Context, in *Incoming, thread store.Thread, text string) aim {
+func (a prompter) aimOf(ctx context.Context, in *Incoming, thread threads.Thread, text string) aim {
 	places, channel := a.c.Access.Places, in.Row.ChannelID
 	all := places.Of(channel)
 	to := readAim(text, a.c.Access.ProjectNames())

@@ -13,7 +13,7 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
 )
 
 // Work is asked for by shortcuts, too: of a message, which it is about, or anywhere. A
@@ -189,8 +189,8 @@ func (a prompter) takeAsked(ctx context.Context, in *Incoming, ts, prompt string
 // [Screen.Payload]. fresh is false if it was taken in before.
 func (a prompter) takeAs(ctx context.Context, in *Incoming, ts string, m Message) (fresh bool, err error) {
 	key := in.Row.Key()
-	row := store.Envelope{
-		EventID: askedPost + in.Row.EventID, Kind: store.KindMessage, TeamID: key.TeamID, ChannelID: key.ChannelID, TS: ts,
+	row := inbox.Envelope{
+		EventID: askedPost + in.Row.EventID, Kind: inbox.Message, TeamID: key.TeamID, ChannelID: key.ChannelID, TS: ts,
 		ThreadTS: key.ThreadTS, UserID: in.Row.UserID,
 	}
 	if row.Payload, err = a.screen.Payload(row, in.UserTeam, m); err != nil {

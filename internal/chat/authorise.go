@@ -9,7 +9,10 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/access"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/audit"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // gate is who may do what, and who is called to decide.
@@ -40,16 +43,16 @@ func (a *Chat) refuses(ctx context.Context, in *Incoming, p person, act access.A
 }
 
 // here is the thread in which something is done; the zero value where there is none.
-func (a *Chat) here(ctx context.Context, in *Incoming) (store.Thread, error) {
+func (a *Chat) here(ctx context.Context, in *Incoming) (threads.Thread, error) {
 	thread, err := a.c.Store.ThreadByKey(ctx, in.Row.Key())
-	if errors.Is(err, store.ErrNotFound) {
-		return store.Thread{}, nil
+	if errors.Is(err, pg.ErrNotFound) {
+		return threads.Thread{}, nil
 	}
 	return thread, err
 }
 
 // authoriseDecision is authorise for an approval, with what the approval's terms add.
-func (a *gate) authoriseDecision(ctx context.Context, p person, approval store.Approval) *access.Refusal {
+func (a *gate) authoriseDecision(ctx context.Context, p person, approval approvals.Approval) *access.Refusal {
 	p.ChannelID, p.Project = approval.ChannelID, approval.Project
 	return a.recordRefusal(ctx, p, access.Request{Terms: termsOf(approval)}.What(), a.mayDecide(ctx, p, approval))
 }
@@ -60,16 +63,16 @@ func (a *gate) mayDo(ctx context.Context, p person, act access.Act) *access.Refu
 }
 
 // mayDecide is authoriseDecision without a record.
-func (a *gate) mayDecide(ctx context.Context, p person, approval store.Approval) *access.Refusal {
+func (a *gate) mayDecide(ctx context.Context, p person, approval approvals.Approval) *access.Refusal {
 	p.ChannelID, p.Project = approval.ChannelID, approval.Project
 	q := p.request("")
 	q.Terms = termsOf(approval)
 	return a.answerOf(ctx, q)
 }
 
-func termsOf(a store.Approval) *access.Terms {
+func termsOf(a approvals.Approval) *access.Terms {
 	return &access.Terms{
-		Question: a.Kind == store.ApprovalQuestion, Approvers: a.Terms.Approvers, Requester: a.RequestedBy, RequesterMay: a.Terms.RequesterMay,
+		Question: a.Kind == approvals.Question, Approvers: a.Terms.Approvers, Requester: a.RequestedBy, RequesterMay: a.Terms.RequesterMay,
 		Editor: a.Edited.By,
 	}
 }
@@ -126,8 +129,8 @@ func (a *gate) recordRefusal(ctx context.Context, p person, act access.Act, r *a
 	if !ok {
 		return r // told and logged; the audit is told of it with the next one
 	}
-	err := a.c.Store.Audit(ctx, store.AuditEntry{
-		Kind: store.AuditRefused, TeamID: a.self.Team, Actor: p.UserID,
+	err := a.c.Store.Audit(ctx, audit.Entry{
+		Kind: audit.Refused, TeamID: a.self.Team, Actor: p.UserID,
 		Details: map[string]any{"act": act, "via": p.Via, "team": p.TeamID, "channel": p.ChannelID, "reason": r.Reason, "left_out_before": before},
 	})
 	if err != nil {

@@ -11,13 +11,14 @@ import (
 
 	"deckhand/internal/chat/view"
 	"deckhand/internal/report"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/pg"
 )
 
 // onBatchClick decides about the requests that a card showed together: what is ticked is
 // approved and the rest denied, or all are denied. Each is decided as by a button of its own.
 // The ticks are those of the person who clicked.
-func (a decider) onBatchClick(ctx context.Context, in *Incoming, first store.Approval, _ store.Decision) (outcome string, err error) {
+func (a decider) onBatchClick(ctx context.Context, in *Incoming, first approvals.Approval, _ approvals.Decision) (outcome string, err error) {
 	var ticked []string
 	if in.Click.Action == view.ActionApproveTicked {
 		if ticked = view.Ticked(in.Click.Inputs); len(ticked) == 0 {
@@ -33,28 +34,28 @@ func (a decider) onBatchClick(ctx context.Context, in *Incoming, first store.App
 		if err != nil {
 			return "", err
 		}
-		if ap.CardID != first.CardID || ap.Kind != store.ApprovalTool || ap.Terms.Dangerous {
+		if ap.CardID != first.CardID || ap.Kind != approvals.Tool || ap.Terms.Dangerous {
 			return "", fmt.Errorf("approval %s cannot be decided together with those of card %s", id, first.CardID)
 		}
 		if r := a.authoriseDecision(ctx, in.person(), ap); r != nil {
 			refusal = r.Sentence
 			continue
 		}
-		d := store.Decision{ApprovalID: id, Status: store.ApprovalDenied, By: in.Row.UserID, Via: "together", Seen: seen}
+		d := approvals.Decision{ApprovalID: id, Status: approvals.Denied, By: in.Row.UserID, Via: "together", Seen: seen}
 		if slices.Contains(ticked, ref) {
-			d.Status = store.ApprovalAllowed
+			d.Status = approvals.Allowed
 		}
 		decided, err := a.agent.Decide(ctx, d)
 		switch {
-		case errors.Is(err, store.ErrVoted):
+		case errors.Is(err, approvals.ErrVoted):
 			noted++
-		case errors.Is(err, store.ErrEnded), errors.Is(err, store.ErrChanged):
+		case errors.Is(err, pg.ErrEnded), errors.Is(err, approvals.ErrChanged):
 			late++
 		case err != nil:
 			return "", err
-		case decided.Status == store.ApprovalPending:
+		case decided.Status == approvals.Pending:
 			noted++
-		case decided.Status == store.ApprovalDenied:
+		case decided.Status == approvals.Denied:
 			denied++
 		default:
 			approved++

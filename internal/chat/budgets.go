@@ -14,12 +14,15 @@ import (
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/pg"
 )
 
 // BudgetOf is the budget of a notice, as it stood then: of several for the same spend the one
 // whose limit the notice names, or, where that was raised, the next below it.
-func (a *gate) BudgetOf(n store.BudgetNotice) spend.Status {
+func (a *gate) BudgetOf(n ledger.BudgetNotice) spend.Status {
 	out := spend.Status{
 		Budget: spend.Budget{Scope: n.Scope, Period: n.Period},
 		Key:    n.Key, From: n.From, To: n.To, SpentMicroUSD: n.SpentMicroUSD, LimitMicroUSD: n.LimitMicroUSD,
@@ -39,16 +42,16 @@ func (a *gate) BudgetOf(n store.BudgetNotice) spend.Status {
 
 // atBudget puts a person where a budget was noticed, for authorise; see
 // [access.ReachOfBudget].
-func (a *gate) atBudget(p person, n store.BudgetNotice) person {
+func (a *gate) atBudget(p person, n ledger.BudgetNotice) person {
 	p.ChannelID, p.Project, p.Reach = n.Thread.ChannelID, n.Project, access.ReachOfBudget(string(n.Scope))
-	if n.Scope == store.BudgetProject {
+	if n.Scope == ledger.BudgetProject {
 		p.Project = n.Key
 	}
 	return p
 }
 
 // Raisers are the users and groups who may decide about a budget.
-func (a *gate) Raisers(n store.BudgetNotice) []string {
+func (a *gate) Raisers(n ledger.BudgetNotice) []string {
 	at := a.atBudget(person{}, n)
 	return a.c.Access.Administrators(at.Reach, at.Project, at.ChannelID)
 }
@@ -70,7 +73,7 @@ func (a *gate) Names(ctx context.Context, ids []string) []string {
 // onBudgetClick is an admin's answer to a limit that is reached.
 func (a budgeter) onBudgetClick(ctx context.Context, in *Incoming) (outcome string, err error) {
 	n, err := a.c.Store.BudgetNoticeByID(ctx, in.Click.Value)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		a.Answer(in, "This budget's notice is not known here.")
 		return "unknown notice", nil
 	}
@@ -84,7 +87,7 @@ func (a budgeter) onBudgetClick(ctx context.Context, in *Incoming) (outcome stri
 	case view.ActionBudgetRaise:
 		if n.DecidedBy != "" {
 			a.Answer(in, a.howBudgetEnded(ctx, n))
-			a.screen.Show(store.BudgetPost, n.ID)
+			a.screen.Show(outbox.BudgetPost, n.ID)
 			return "too late", nil
 		}
 		return "asked for more", a.open(ctx, in, view.Raise{Notice: n, About: view.BudgetForm{NoticeID: n.ID, ChannelID: in.Row.ChannelID, ThreadTS: in.Row.ThreadTS}})
@@ -93,9 +96,9 @@ func (a budgeter) onBudgetClick(ctx context.Context, in *Incoming) (outcome stri
 		if model == "" {
 			return "", fmt.Errorf("the budget of notice %s has no cheaper model any more", n.ID)
 		}
-		return a.decideBudget(ctx, in, n, store.BudgetDecision{Model: model})
+		return a.decideBudget(ctx, in, n, ledger.BudgetDecision{Model: model})
 	}
-	return a.decideBudget(ctx, in, n, store.BudgetDecision{Leave: true})
+	return a.decideBudget(ctx, in, n, ledger.BudgetDecision{Leave: true})
 }
 
 // onBudgetSubmission raises a budget by the amount in the modal.
@@ -116,16 +119,16 @@ func (a budgeter) onBudgetSubmission(ctx context.Context, in *Incoming) (outcome
 	if err != nil {
 		return a.incomplete(in, err)
 	}
-	return a.decideBudget(ctx, in, n, store.BudgetDecision{RaiseMicroUSD: amount})
+	return a.decideBudget(ctx, in, n, ledger.BudgetDecision{RaiseMicroUSD: amount})
 }
 
 // decideBudget resolves first and shows second. What waits is woken by the decision.
-func (a budgeter) decideBudget(ctx context.Context, in *Incoming, n store.BudgetNotice, d store.BudgetDecision) (outcome string, err error) {
+func (a budgeter) decideBudget(ctx context.Context, in *Incoming, n ledger.BudgetNotice, d ledger.BudgetDecision) (outcome string, err error) {
 	decided, err := a.c.Store.DecideBudget(ctx, n.ID, d, in.Row.UserID)
-	if err != nil && !errors.Is(err, store.ErrEnded) {
+	if err != nil && !errors.Is(err, pg.ErrEnded) {
 		return "", err
 	}
-	a.screen.Show(store.BudgetPost, n.ID)
+	a.screen.Show(outbox.BudgetPost, n.ID)
 	if err != nil {
 		a.Answer(in, a.howBudgetEnded(ctx, decided))
 		return "too late", nil
@@ -134,7 +137,7 @@ func (a budgeter) decideBudget(ctx context.Context, in *Incoming, n store.Budget
 	return "decided", nil
 }
 
-func (a budgeter) howBudgetEnded(ctx context.Context, n store.BudgetNotice) string {
+func (a budgeter) howBudgetEnded(ctx context.Context, n ledger.BudgetNotice) string {
 	return "This was decided already by " + a.people.Name(ctx, n.DecidedBy) + "."
 }
 
@@ -146,7 +149,7 @@ func (a prompter) onContinueClick(ctx context.Context, in *Incoming) (outcome st
 		return "", fmt.Errorf("the Continue button's value is not a turn: %w", err)
 	}
 	thread, err := a.c.Store.ThreadOfTurn(ctx, turnID)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil && !errors.Is(err, pg.ErrNotFound) {
 		return "", err
 	}
 	if err != nil || thread.ChannelID != in.Row.ChannelID || thread.ThreadTS != in.Row.ThreadTS {
@@ -156,11 +159,11 @@ func (a prompter) onContinueClick(ctx context.Context, in *Incoming) (outcome st
 	if a.refuses(ctx, in, in.at(thread), access.Prompt) {
 		return "refused", nil
 	}
-	_, ok, err := a.c.Store.AcceptPrompt(ctx, store.NewPrompt{
+	_, ok, err := a.c.Store.AcceptPrompt(ctx, inbox.NewPrompt{
 		InboxID: in.Row.ID, Thread: thread.Key(), Project: thread.Project, UserID: in.Row.UserID, UUID: uuid.NewString(), Continues: turnID,
 		Text: fmt.Sprintf("[%s pressed Continue: a budget had stopped you, go on where you were.]", plaintext.OneLine(a.people.Name(ctx, in.Row.UserID))),
 	})
-	if errors.Is(err, store.ErrEnded) {
+	if errors.Is(err, pg.ErrEnded) {
 		a.Answer(in, "This thread has gone on already.")
 		a.screen.CloseOffer(turnID)
 		return "too late", nil

@@ -7,7 +7,9 @@ import (
 
 	"deckhand/internal/access"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/threads"
 )
 
 // ByHand takes the steps of a [Chat] one at a time, for tests of a whole chat that hold the clock.
@@ -63,7 +65,7 @@ func (h ByHand) MoveCursor(ctx context.Context) { listener{h.Chat}.moveCursor(ct
 func (h ByHand) ScanNext(ctx context.Context) bool { return listener{h.Chat}.scanNext(ctx) }
 
 // Changes has posts that wait say what their authors made of them meanwhile.
-func (h ByHand) Changes(ctx context.Context, l store.Scan) error {
+func (h ByHand) Changes(ctx context.Context, l inbox.Scan) error {
 	k := listener{h.Chat}.scanner(l)
 	k.settled = 0
 	return k.changes(ctx)
@@ -87,11 +89,11 @@ func (h ByHand) HomeChoice(user string) view.HomeChoice {
 }
 
 // Waits reports whether a request waits for somebody.
-func (h ByHand) Waits(ctx context.Context, user string, a store.Approval) bool {
-	return tab{h.Chat}.mineToDecide(ctx, person{TeamID: h.self.Team, UserID: user}, []store.Approval{a})[a.ID]
+func (h ByHand) Waits(ctx context.Context, user string, a approvals.Approval) bool {
+	return tab{h.Chat}.mineToDecide(ctx, person{TeamID: h.self.Team, UserID: user}, []approvals.Approval{a})[a.ID]
 }
 
 // WroteIn notes that somebody has written in a thread, or has done something there.
-func (h ByHand) WroteIn(k store.ThreadKey, user string, wrote bool) {
+func (h ByHand) WroteIn(k threads.ThreadKey, user string, wrote bool) {
 	h.visitors.heard(k, user, wrote)
 }

@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"deckhand/internal/access"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 )
 
 // CallMost is how many people are called directly where the project does not say how.
@@ -21,7 +23,7 @@ type Call struct {
 
 // callFew calls those directly who are not in the thread, if there are few of them, and all
 // by a mention if not. known is false if Slack did not tell who they are.
-func (a *gate) callFew(ctx context.Context, ap store.Approval, whom []string, excluded func(id string) bool) (to Call, known bool) {
+func (a *gate) callFew(ctx context.Context, ap approvals.Approval, whom []string, excluded func(id string) bool) (to Call, known bool) {
 	to.Readers = true
 	err := a.EachUser(ctx, whom, func(user string) {
 		switch {
@@ -40,26 +42,26 @@ func (a *gate) callFew(ctx context.Context, ap store.Approval, whom []string, ex
 }
 
 // Broadcasts reports whether a card is to be seen in its channel, too.
-func (a *gate) Broadcasts(project string, k store.ThreadKey) bool {
+func (a *gate) Broadcasts(project string, k threads.ThreadKey) bool {
 	return a.c.Calls[project] == access.CallChannel && !access.IsDirect(k.ChannelID)
 }
 
 // isCopy reports whether a message is a copy of an approval's card.
-func (a *Chat) isCopy(ctx context.Context, ap store.Approval, channel, ts string) (bool, error) {
-	posts, err := a.c.Store.Posts(ctx, store.CardPost, ap.CardID)
-	return slices.ContainsFunc(CopiesIn(posts), func(c store.PostedMessage) bool {
+func (a *Chat) isCopy(ctx context.Context, ap approvals.Approval, channel, ts string) (bool, error) {
+	posts, err := a.c.Store.Posts(ctx, outbox.CardPost, ap.CardID)
+	return slices.ContainsFunc(CopiesIn(posts), func(c outbox.PostedMessage) bool {
 		return c.ChannelID == channel && (c.TS == ts || c.TS == "") // it is not known yet while it is being posted
 	}), err
 }
 
 // CopiesIn are those of a card's messages that are people's copies.
-func CopiesIn(posts []store.PostedMessage) []store.PostedMessage {
-	return slices.DeleteFunc(posts, func(p store.PostedMessage) bool { return p.Audience == "" })
+func CopiesIn(posts []outbox.PostedMessage) []outbox.PostedMessage {
+	return slices.DeleteFunc(posts, func(p outbox.PostedMessage) bool { return p.Audience == "" })
 }
 
 // Called says whom an approval calls. known is false if Slack did not tell whether it is the
 // person who asked.
-func (a *gate) Called(ctx context.Context, ap store.Approval) (to Call, known bool) {
+func (a *gate) Called(ctx context.Context, ap approvals.Approval) (to Call, known bool) {
 	terms := termsOf(ap)
 	if terms.Question {
 		return Call{Mention: []string{terms.Requester}}, true

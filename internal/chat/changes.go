@@ -10,13 +10,13 @@ import (
 
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // onEditClick opens the form in which somebody who may decide changes what a call is about
 // to do.
-func (a decider) onEditClick(ctx context.Context, in *Incoming, approval store.Approval, _ store.Decision) (outcome string, err error) {
-	if text, _ := view.Editable(approval, a.c.Redact); text == "" && approval.Status == store.ApprovalPending {
+func (a decider) onEditClick(ctx context.Context, in *Incoming, approval approvals.Approval, _ approvals.Decision) (outcome string, err error) {
+	if text, _ := view.Editable(approval, a.c.Redact); text == "" && approval.Status == approvals.Pending {
 		a.Answer(in, "This request cannot be changed here. Approve it as it is, or deny it and say what should be different.")
 		return "not editable", nil
 	}
@@ -26,8 +26,8 @@ func (a decider) onEditClick(ctx context.Context, in *Incoming, approval store.A
 // onEditSubmission allows a call as the person has written it. It is judged by the policy as
 // a new request would be, and for the input that the form showed: somebody may have decided,
 // or changed it, since.
-func (a decider) onEditSubmission(ctx context.Context, in *Incoming, approval store.Approval, d store.Decision) (outcome string, err error) {
-	if approval.Status != store.ApprovalPending || approval.Edited.Times != d.Seen {
+func (a decider) onEditSubmission(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {
+	if approval.Status != approvals.Pending || approval.Edited.Times != d.Seen {
 		return a.decide(ctx, in, approval, d) // which tells why not
 	}
 	values := in.Submission.Inputs

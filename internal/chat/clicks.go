@@ -11,17 +11,20 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // openForm opens a form that leads to a decision, for somebody who may decide now; at
 // its submission they are checked again.
-func (a decider) openForm(ctx context.Context, in *Incoming, approval store.Approval, form view.Form) (outcome string, err error) {
+func (a decider) openForm(ctx context.Context, in *Incoming, approval approvals.Approval, form view.Form) (outcome string, err error) {
 	if r := a.authoriseDecision(ctx, in.person(), approval); r != nil {
 		a.Answer(in, r.Sentence)
 		return "refused", nil
 	}
-	if approval.Status != store.ApprovalPending {
+	if approval.Status != approvals.Pending {
 		a.Answer(in, a.howItEnded(ctx, approval))
 		a.screen.ShowApproval(approval)
 		return "too late", nil
@@ -31,21 +34,21 @@ func (a decider) openForm(ctx context.Context, in *Incoming, approval store.Appr
 
 // decide resolves first and renders second: the worker shows the card as it
 // ended, and a click that came too late is told how.
-func (a decider) decide(ctx context.Context, in *Incoming, approval store.Approval, d store.Decision) (outcome string, err error) {
+func (a decider) decide(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {
 	if r := a.authoriseDecision(ctx, in.person(), approval); r != nil {
 		a.Answer(in, r.Sentence+a.typed(in))
 		return "refused", nil
 	}
 	decided, err := a.agent.Decide(ctx, d)
 	switch {
-	case errors.Is(err, store.ErrVoted):
+	case errors.Is(err, approvals.ErrVoted):
 		a.Answer(in, "You have approved this already. "+stillNeeded(decided))
 		return "voted already", nil
-	case errors.Is(err, store.ErrChanged):
+	case errors.Is(err, approvals.ErrChanged):
 		a.Answer(in, a.people.Name(ctx, decided.Edited.By)+" changed this meanwhile. Read it on its card as it stands now, and decide again."+a.typed(in))
 		a.screen.ShowApproval(decided)
 		return "changed meanwhile", nil
-	case errors.Is(err, store.ErrEnded):
+	case errors.Is(err, pg.ErrEnded):
 		a.Answer(in, a.howItEnded(ctx, decided)+a.typed(in))
 		a.screen.ShowApproval(decided) // an old card may still show buttons
 		return "too late", nil
@@ -54,7 +57,7 @@ func (a decider) decide(ctx context.Context, in *Incoming, approval store.Approv
 	}
 	a.screen.ShowApproval(decided)
 	switch {
-	case decided.Status != store.ApprovalPending:
+	case decided.Status != approvals.Pending:
 	case d.Edit != nil && len(decided.Votes) == 0:
 		a.Answer(in, "Your change is on the card. Since it is yours, somebody else has to approve it before it runs.")
 	default:
@@ -65,7 +68,7 @@ func (a decider) decide(ctx context.Context, in *Incoming, approval store.Approv
 }
 
 // stillNeeded says how many more people must approve.
-func stillNeeded(a store.Approval) string {
+func stillNeeded(a approvals.Approval) string {
 	votes := 0
 	for _, v := range a.Votes {
 		if v.Allow {
@@ -78,17 +81,17 @@ func stillNeeded(a store.Approval) string {
 	return "One more person has to approve it before it runs."
 }
 
-func (a decider) howItEnded(ctx context.Context, ap store.Approval) string {
+func (a decider) howItEnded(ctx context.Context, ap approvals.Approval) string {
 	switch ap.Status {
-	case store.ApprovalAllowed, store.ApprovalDenied:
+	case approvals.Allowed, approvals.Denied:
 		verb := "approved"
-		if ap.Status == store.ApprovalDenied {
+		if ap.Status == approvals.Denied {
 			verb = "denied"
 		}
 		return "This was " + verb + " already by " + a.people.Name(ctx, ap.DecidedBy) + "."
-	case store.ApprovalExpired, store.ApprovalPending:
+	case approvals.Expired, approvals.Pending:
 		return "The time to decide about this has run out. Write “continue” in the thread to be asked again."
-	case store.ApprovalCancelled:
+	case approvals.Cancelled:
 		return "This is no longer needed: the turn was stopped or has ended."
 	}
 	return "Nobody asks for this any more: the session was interrupted."
@@ -100,14 +103,14 @@ func (a prompter) onStopClick(ctx context.Context, in *Incoming) (outcome string
 		return "", fmt.Errorf("the Stop button's value is not a turn: %w", err)
 	}
 	thread, err := a.c.Store.ThreadOfRunningTurn(ctx, turnID)
-	gone := errors.Is(err, store.ErrNotFound) || (err == nil && thread.ChannelID != in.Row.ChannelID)
+	gone := errors.Is(err, pg.ErrNotFound) || (err == nil && thread.ChannelID != in.Row.ChannelID)
 	var here agent.TurnView
 	if err != nil && !gone {
 		// The database is away. What runs here can be stopped all the same.
 		if here = a.screen.Running(turnID); here.ID == 0 || here.Thread.ChannelID != in.Row.ChannelID {
 			return "", err
 		}
-		thread = store.Thread{ID: here.ThreadID, Project: here.Project}
+		thread = threads.Thread{ID: here.ThreadID, Project: here.Project}
 	}
 	if a.refuses(ctx, in, in.at(thread), access.Stop) {
 		return "refused", nil
@@ -177,7 +180,7 @@ func (a *Chat) Answer(in *Incoming, sentence string) {
 	case in.Row.ChannelID == "": // on the home tab, or in a modal
 		a.screen.Direct(in.Row.UserID, view.Sentence(sentence))
 	case in.Lasts:
-		in.Told = append(in.Told, store.Whisper{ChannelID: in.Row.ChannelID, ThreadTS: in.Row.ThreadTS, UserID: in.Row.UserID, Sentence: sentence})
+		in.Told = append(in.Told, inbox.Whisper{ChannelID: in.Row.ChannelID, ThreadTS: in.Row.ThreadTS, UserID: in.Row.UserID, Sentence: sentence})
 	default:
 		a.reply(in, view.Sentence(sentence))
 	}
@@ -188,7 +191,7 @@ func (a *Chat) Answer(in *Incoming, sentence string) {
 func (a router) onNativeStop(ctx context.Context, in *Incoming) (outcome string, err error) {
 	key, who := in.Row.Key(), in.person()
 	thread, err := a.c.Store.ThreadByKey(ctx, key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil && !errors.Is(err, pg.ErrNotFound) {
 		return "", err
 	}
 	who.Project = thread.Project

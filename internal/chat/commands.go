@@ -14,7 +14,10 @@ import (
 	"deckhand/internal/agent"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/report"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // command is something that people can say to the bot besides giving it work, in a
@@ -164,14 +167,14 @@ func allCommands(a *Chat) commands {
 		{
 			name: "approve", byCode: true, form: form(`(.*)`), act: access.See, inThread: true,
 			run: func(ctx context.Context, in *Incoming, rest string) (string, error) {
-				return d.decideByCode(ctx, in, store.ApprovalAllowed, rest)
+				return d.decideByCode(ctx, in, approvals.Allowed, rest)
 			},
 			help: view.HelpLine{Say: []string{"approve CODE"}, Means: "approve by the code on a card, if its buttons do not work"},
 		},
 		{
 			name: "deny", byCode: true, form: form(`(?s:(.*))`), act: access.See, inThread: true,
 			run: func(ctx context.Context, in *Incoming, rest string) (string, error) {
-				return d.decideByCode(ctx, in, store.ApprovalDenied, rest)
+				return d.decideByCode(ctx, in, approvals.Denied, rest)
 			},
 			help: view.HelpLine{Say: []string{"deny CODE reason"}, Means: "deny by that code; the model reads the reason"},
 		},
@@ -219,10 +222,10 @@ func (a router) onMessage(ctx context.Context, in *Incoming) (outcome string, er
 	switch {
 	case err == nil:
 		who.Project = thread.Project // which may not be the channel's any more
-	case !addressed && errors.Is(err, store.ErrNotFound):
+	case !addressed && errors.Is(err, pg.ErrNotFound):
 		// Its thread was about to begin when it was taken in.
 		if served, begins, err := a.c.Store.Concerns(ctx, in.Row.Key(), in.Row.TS); err != nil || served || begins {
-			return "", cmp.Or(err, store.ErrNotYet)
+			return "", cmp.Or(err, pg.ErrNotYet)
 		}
 		return "in no thread of ours", nil
 	}
@@ -298,7 +301,7 @@ func (a router) onSlash(ctx context.Context, in *Incoming) (outcome string, err 
 	text := a.screen.Said(in.Command.Text)
 	c := a.table.commands.find(text)
 	if c == nil && report.MayAsk(text) {
-		asks, err := a.costs.Asks(ctx, in.Row.UserID, placeOf(in, store.Thread{}), text)
+		asks, err := a.costs.Asks(ctx, in.Row.UserID, placeOf(in, threads.Thread{}), text)
 		if err != nil {
 			return "", err
 		}
@@ -378,9 +381,9 @@ func (a prompter) onInsteadClick(ctx context.Context, in *Incoming) (outcome str
 // giveToModel has a message of the person's be acted on again as work, in a project if one is
 // named.
 func (a prompter) giveToModel(ctx context.Context, in *Incoming, ts, project string) (outcome string, err error) {
-	post := store.Post{TeamID: in.Row.TeamID, ChannelID: in.Row.ChannelID, TS: ts, UserID: in.Row.UserID}
+	post := inbox.Post{TeamID: in.Row.TeamID, ChannelID: in.Row.ChannelID, TS: ts, UserID: in.Row.UserID}
 	ok, err := a.c.Store.GiveToModel(ctx, post, project)
-	for errors.Is(err, store.ErrNotYet) && ctx.Err() == nil { // who asked back is about to be done
+	for errors.Is(err, pg.ErrNotYet) && ctx.Err() == nil { // who asked back is about to be done
 		time.Sleep(50 * time.Millisecond)
 		ok, err = a.c.Store.GiveToModel(ctx, post, project)
 	}
@@ -397,7 +400,7 @@ func (a prompter) giveToModel(ctx context.Context, in *Incoming, ts, project str
 
 // placeOf is where a question about costs is asked. Outside of threads only the person sees
 // the answer.
-func placeOf(in *Incoming, thread store.Thread) view.Place {
+func placeOf(in *Incoming, thread threads.Thread) view.Place {
 	return view.Place{
 		Channel: in.Row.ChannelID, ThreadTS: in.Row.ThreadTS, Thread: thread, TS: in.postTS(),
 		Slash: in.Command != nil || in.Click != nil && in.Row.ThreadTS == "",
@@ -441,13 +444,13 @@ func (a router) onApprovalsCommand(ctx context.Context, in *Incoming, days strin
 
 // stop interrupts the thread's turn for a person who is authorised to. Where none runs, the
 // message with that ts, if there is one, may be given to the model all the same.
-func (a *Chat) stop(ctx context.Context, key store.ThreadKey, user, ts string) (outcome string, err error) {
+func (a *Chat) stop(ctx context.Context, key threads.ThreadKey, user, ts string) (outcome string, err error) {
 	thread, err := a.c.Store.ThreadByKey(ctx, key)
 	running := false
 	if err == nil {
 		running, err = a.agent.Stop(ctx, thread, user)
 	}
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil && !errors.Is(err, pg.ErrNotFound) {
 		return "", err
 	}
 	if !running {
@@ -459,14 +462,14 @@ func (a *Chat) stop(ctx context.Context, key store.ThreadKey, user, ts string) (
 
 // decideByCode is the second way to an approval, for when a button fails: the
 // code on its card, as a reply in its thread.
-func (a decider) decideByCode(ctx context.Context, in *Incoming, status store.ApprovalStatus, rest string) (outcome string, err error) {
+func (a decider) decideByCode(ctx context.Context, in *Incoming, status approvals.Status, rest string) (outcome string, err error) {
 	code, reason := headOf(rest)
 	prefix, seen := view.ParseCode(code)
 	pending, err := a.c.Store.PendingApprovals(ctx, in.Row.Key())
 	if err != nil {
 		return "", err
 	}
-	var match []store.Approval
+	var match []approvals.Approval
 	for _, p := range pending {
 		if strings.HasPrefix(p.ID, prefix) {
 			match = append(match, p)
@@ -476,12 +479,12 @@ func (a decider) decideByCode(ctx context.Context, in *Incoming, status store.Ap
 		a.Answer(in, "No request with the code "+strings.ToUpper(code)+" is open in this thread. The code is on the request's card.")
 		return "no such approval", nil
 	}
-	d := store.Decision{ApprovalID: match[0].ID, Status: status, By: in.Row.UserID, Via: "command", Seen: seen, Reason: strings.TrimSpace(reason)}
-	if match[0].Kind == store.ApprovalQuestion && d.Status == store.ApprovalAllowed {
+	d := approvals.Decision{ApprovalID: match[0].ID, Status: status, By: in.Row.UserID, Via: "command", Seen: seen, Reason: strings.TrimSpace(reason)}
+	if match[0].Kind == approvals.Question && d.Status == approvals.Allowed {
 		a.Answer(in, "A question needs an answer: choose one on its card.")
 		return "not a yes or no", nil
 	}
-	if match[0].Terms.Dangerous && d.Status == store.ApprovalAllowed {
+	if match[0].Terms.Dangerous && d.Status == approvals.Allowed {
 		confirmed, after, _ := strings.Cut(d.Reason, " ")
 		loses, word := view.Dangers(match[0], a.c.Redact)
 		if !strings.EqualFold(confirmed, word) {

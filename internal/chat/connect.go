@@ -11,7 +11,7 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/accounts"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
 )
 
 // notOffered says why nobody can connect an account.
@@ -125,7 +125,7 @@ func (a connector) bind(ctx context.Context, site accounts.Site, user string, t 
 // onDisconnectClick ends a connection of whoever pressed: whose it is, no button says.
 func (a connector) onDisconnectClick(ctx context.Context, in *Incoming) (outcome string, err error) {
 	login, err := a.c.Accounts.Disconnect(ctx, a.self.Team, in.Row.UserID, in.Click.Value)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		a.Answer(in, "You have no account connected there any more.")
 		return "not connected", nil
 	}

@@ -10,7 +10,8 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/threads"
 )
 
 // What people post while nobody hears it is looked for in Slack's own record. This file
@@ -43,10 +44,10 @@ type cursor struct {
 	deafSince time.Time // since when posts may not have reached us; zero while all do
 	mutes     int       // how often that began
 	since     time.Time // what the workspace is to be looked through from; zero: it need not be
-	through   map[store.ThreadKey]bool
-	overheard map[store.ThreadKey]time.Time // threads that are none of ours, with the last word in them
-	talk      map[store.ThreadKey]string    // the ts of the last post in a thread that was not for us
-	talkSince time.Time                     // since when talk has all of them; zero: never
+	through   map[threads.ThreadKey]bool
+	overheard map[threads.ThreadKey]time.Time // threads that are none of ours, with the last word in them
+	talk      map[threads.ThreadKey]string    // the ts of the last post in a thread that was not for us
+	talkSince time.Time                       // since when talk has all of them; zero: never
 }
 
 func signal(c chan struct{}) {
@@ -76,31 +77,31 @@ func (h *cursor) deaf() bool {
 
 // overhear notes that somebody said something in a thread that is none of ours. It may
 // become one: Slack does not promise that the mention comes first.
-func (h *cursor) overhear(k store.ThreadKey) {
+func (h *cursor) overhear(k threads.ThreadKey) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.overheard) >= overheardMost || h.overheard == nil {
-		h.overheard = map[store.ThreadKey]time.Time{}
+		h.overheard = map[threads.ThreadKey]time.Time{}
 	}
 	h.overheard[k] = time.Now()
 }
 
 // noteTalk notes that somebody posted in a thread what was not for us.
-func (h *cursor) noteTalk(k store.ThreadKey, ts string) {
+func (h *cursor) noteTalk(k threads.ThreadKey, ts string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.talk) >= overheardMost {
 		h.talk, h.talkSince = nil, time.Now()
 	}
 	if h.talk == nil {
-		h.talk = map[store.ThreadKey]string{}
+		h.talk = map[threads.ThreadKey]string{}
 	}
 	h.talk[k] = max(h.talk[k], ts)
 }
 
 // talkedSince reports whether something was posted in a thread after a post that was not for
 // us. sure is false where more may have been than this process knows.
-func (h *cursor) talkedSince(k store.ThreadKey, ts string) (talked, sure bool) {
+func (h *cursor) talkedSince(k threads.ThreadKey, ts string) (talked, sure bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	sure = !h.talkSince.IsZero() && timeOf(ts).After(h.talkSince) && h.deafSince.IsZero() && !h.others.Load()
@@ -117,18 +118,18 @@ func (h *cursor) missed(in *Incoming) bool {
 }
 
 // unsure reports whether posts of a thread may be missing, and since when.
-func (h *cursor) unsure(k store.ThreadKey) (since time.Time, ok bool) {
+func (h *cursor) unsure(k threads.ThreadKey) (since time.Time, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.since, h.on && !h.since.IsZero() && !h.through[k]
 }
 
 // sure notes that a thread was looked through.
-func (h *cursor) sure(k store.ThreadKey) {
+func (h *cursor) sure(k threads.ThreadKey) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.through == nil {
-		h.through = map[store.ThreadKey]bool{}
+		h.through = map[threads.ThreadKey]bool{}
 	}
 	h.through[k] = true
 }
@@ -214,7 +215,7 @@ func (a listener) scanBefore(ctx context.Context, in *Incoming) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookAside)
 	defer cancel()
-	k := a.scanner(store.Scan{TeamID: key.TeamID, ChannelID: key.ChannelID, ThreadTS: key.ThreadTS, Since: since})
+	k := a.scanner(inbox.Scan{TeamID: key.TeamID, ChannelID: key.ChannelID, ThreadTS: key.ThreadTS, Since: since})
 	k.aside = true
 	if err := k.thread(ctx, key.ChannelID, key.ThreadTS); err != nil {
 		a.c.Log.Warn("look through a thread before a message of it", zap.String("ts", in.Row.TS), zap.Error(err))

@@ -8,14 +8,16 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/pg"
 )
 
 // tellLate tells the author of a message that is worked on that a change of it comes too late.
 func (a keeper) tellLate(ctx context.Context, in *Incoming) {
 	e := in.Row
-	was, err := a.c.Store.WorkedOn(ctx, store.Post{TeamID: e.TeamID, ChannelID: e.ChannelID, TS: e.TS, UserID: e.UserID})
-	if errors.Is(err, store.ErrNotFound) {
+	was, err := a.c.Store.WorkedOn(ctx, inbox.Post{TeamID: e.TeamID, ChannelID: e.ChannelID, TS: e.TS, UserID: e.UserID})
+	if errors.Is(err, pg.ErrNotFound) {
 		return
 	}
 	late := deletedLate
@@ -40,9 +42,9 @@ func (a keeper) tellLate(ctx context.Context, in *Incoming) {
 func (a keeper) onChange(ctx context.Context, in *Incoming) (ok bool) {
 	ctx, cancel := context.WithTimeoutCause(ctx, ackLimit, fmt.Errorf("change a message: no end in %s", ackLimit))
 	defer cancel()
-	e, post := in.Row, store.Post{TeamID: in.Row.TeamID, ChannelID: in.Row.ChannelID, TS: in.Row.TS, UserID: in.Row.UserID}
+	e, post := in.Row, inbox.Post{TeamID: in.Row.TeamID, ChannelID: in.Row.ChannelID, TS: in.Row.TS, UserID: in.Row.UserID}
 	var changed bool
-	var rows []store.OutboxRow
+	var rows []outbox.Row
 	var err error
 	if in.Change.Deleted {
 		changed, rows, err = a.c.Store.Delete(ctx, post)
@@ -83,7 +85,7 @@ func (a keeper) completeFiles(ctx context.Context, in *Incoming) (ok bool) {
 		return true
 	}
 	e := in.Row
-	changed, err := a.c.Store.Edit(ctx, store.Post{TeamID: e.TeamID, ChannelID: e.ChannelID, TS: e.TS, UserID: e.UserID}, in.Message.AddFiles)
+	changed, err := a.c.Store.Edit(ctx, inbox.Post{TeamID: e.TeamID, ChannelID: e.ChannelID, TS: e.TS, UserID: e.UserID}, in.Message.AddFiles)
 	if err != nil {
 		return a.changeFailed(in, "The files of your message", err)
 	}

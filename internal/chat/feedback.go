@@ -11,7 +11,9 @@ import (
 
 	"deckhand/internal/access"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/turns"
 )
 
 // onFeedbackClick notes what somebody thinks of an answer, and asks why it is a bad one.
@@ -20,7 +22,7 @@ func (a rater) onFeedbackClick(ctx context.Context, in *Incoming) (outcome strin
 	if !ok {
 		return "", fmt.Errorf("the value of a feedback button is %q", in.Click.Value)
 	}
-	outcome, err = a.saveFeedback(ctx, in, store.Feedback{TurnID: turnID, Good: good})
+	outcome, err = a.saveFeedback(ctx, in, turns.Feedback{TurnID: turnID, Good: good})
 	if err != nil || outcome == "refused" || good {
 		return outcome, err
 	}
@@ -37,14 +39,14 @@ func (a rater) onFeedbackSubmission(ctx context.Context, in *Incoming) (outcome 
 	if reason == "" {
 		return "no reason", nil
 	}
-	return a.saveFeedback(ctx, in, store.Feedback{TurnID: turnID, Reason: a.c.Redact(reason)})
+	return a.saveFeedback(ctx, in, turns.Feedback{TurnID: turnID, Reason: a.c.Redact(reason)})
 }
 
 // saveFeedback notes what a person thinks of an answer, if they may see it. A click must
 // come from the turn's own channel: an id that was learnt elsewhere says nothing.
-func (a rater) saveFeedback(ctx context.Context, in *Incoming, f store.Feedback) (outcome string, err error) {
+func (a rater) saveFeedback(ctx context.Context, in *Incoming, f turns.Feedback) (outcome string, err error) {
 	thread, err := a.c.Store.ThreadOfTurn(ctx, f.TurnID)
-	if errors.Is(err, store.ErrNotFound) || err == nil && in.Click != nil && thread.ChannelID != in.Row.ChannelID {
+	if errors.Is(err, pg.ErrNotFound) || err == nil && in.Click != nil && thread.ChannelID != in.Row.ChannelID {
 		a.Answer(in, "This button does not belong to an answer here.")
 		return "refused", nil
 	}
@@ -93,9 +95,9 @@ func (a rater) onFeedbackCommand(ctx context.Context, in *Incoming, days string)
 		return "", err
 	}
 	shown := view.FeedbackReport{Period: fmt.Sprintf("the last %d days", n), Projects: found.Projects, Redact: a.c.Redact}
-	readable := map[store.ThreadPlace]bool{}
+	readable := map[threads.Place]bool{}
 	for _, r := range found.Reasons {
-		place := store.ThreadPlace{ChannelID: r.ChannelID, Project: r.Project}
+		place := threads.Place{ChannelID: r.ChannelID, Project: r.Project}
 		may, asked := readable[place]
 		if !asked {
 			may = tab{a.Chat}.mayRead(ctx, who, place)

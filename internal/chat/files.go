@@ -6,16 +6,16 @@ import (
 
 	"deckhand/internal/attachment"
 	"deckhand/internal/plaintext"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
 )
 
 // PromptFiles are the message's, as its prompt has them.
-func (m *Message) PromptFiles() []store.PromptFile { return promptFiles(m.Files) }
+func (m *Message) PromptFiles() []inbox.PromptFile { return promptFiles(m.Files) }
 
-func promptFiles(shared []SharedFile) (out []store.PromptFile) {
+func promptFiles(shared []SharedFile) (out []inbox.PromptFile) {
 	for _, f := range shared {
 		if f.ID != "" {
-			out = append(out, store.PromptFile{ID: f.ID, Name: cleanName(f.Name)})
+			out = append(out, inbox.PromptFile{ID: f.ID, Name: cleanName(f.Name)})
 		}
 	}
 	return out
@@ -52,7 +52,7 @@ func calledBy(files []SharedFile) string {
 
 // ofBacklog are the files of what was said in a thread before: those of the person who asks
 // are theirs to give. Of others the model is told their names.
-func ofBacklog(r Post, asker string) (given []store.PromptFile, line string) {
+func ofBacklog(r Post, asker string) (given []inbox.PromptFile, line string) {
 	files := r.Files
 	if len(files) == 0 {
 		return nil, ""

@@ -10,6 +10,7 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
 )
 
 const (
@@ -29,7 +30,7 @@ func (a steerer) onForkCommand(ctx context.Context, in *Incoming, _ string) (out
 	}
 	last, err := a.c.Store.LastPrompt(ctx, t.ID)
 	switch {
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, pg.ErrNotFound):
 		a.Answer(in, noSession)
 		return "no session", nil
 	case err != nil:
@@ -53,7 +54,7 @@ func (a steerer) onForkCommand(ctx context.Context, in *Incoming, _ string) (out
 	_, err = a.c.Store.Fork(ctx, store.Fork{From: t.ID, Key: key, By: in.Row.UserID, SessionID: uuid.NewString(), Title: t.Title})
 	page, outcome := view.Page(view.ForkedHere{Name: name, Address: a.screen.Permalink(key.ChannelID, ts)}), "forked"
 	switch {
-	case errors.Is(err, store.ErrNotYet), errors.Is(err, store.ErrNothingKept):
+	case errors.Is(err, pg.ErrNotYet), errors.Is(err, store.ErrNothingKept):
 		above.Row.ThreadTS = ts
 		page, outcome = view.Sentence("This thread was not begun: a message is being worked on in the one that it was to be forked from. Write “fork” there again."), "still running"
 		if errors.Is(err, store.ErrNothingKept) {

@@ -12,7 +12,8 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/pg"
 )
 
 // take takes posts of a conversation into the inbox, as if Slack had delivered them, the
@@ -43,7 +44,7 @@ func (k *scanner) takeOne(ctx context.Context, channel string, m Post) error {
 	in.Row.Marked = m.Waits
 	_, fresh, err := a.c.Store.Receive(ctx, in.Row)
 	if err == nil && !fresh && in.Row.Marked {
-		err = a.c.Store.ShowWaits(ctx, store.Post{TeamID: in.Row.TeamID, ChannelID: channel, TS: m.TS})
+		err = a.c.Store.ShowWaits(ctx, inbox.Post{TeamID: in.Row.TeamID, ChannelID: channel, TS: m.TS})
 	}
 	if err != nil {
 		return err
@@ -70,7 +71,7 @@ func (a listener) relevantFound(ctx context.Context, in *Incoming) (bool, error)
 		return false, err
 	}
 	opened, err := a.c.Store.OpenedAt(ctx, in.Row.Key())
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return true, nil // what opens it is in the inbox, and older
 	}
 	return err == nil && in.Row.TS > opened, err
@@ -78,8 +79,8 @@ func (a listener) relevantFound(ctx context.Context, in *Incoming) (bool, error)
 
 // changeOf is what the author of a post that is in the inbox has made of it, by Slack's
 // record of it, or nil for nothing.
-func changeOf(e store.Envelope, record []Post) *Incoming {
-	in := &Incoming{Row: store.Envelope{Kind: store.KindMessage, TeamID: e.TeamID, ChannelID: e.ChannelID, TS: e.TS, ThreadTS: e.ThreadTS, UserID: e.UserID}}
+func changeOf(e inbox.Envelope, record []Post) *Incoming {
+	in := &Incoming{Row: inbox.Envelope{Kind: inbox.Message, TeamID: e.TeamID, ChannelID: e.ChannelID, TS: e.TS, ThreadTS: e.ThreadTS, UserID: e.UserID}}
 	i := slices.IndexFunc(record, func(m Post) bool { return m.TS == e.TS && m.User == e.UserID })
 	switch {
 	case i < 0:

@@ -9,12 +9,14 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // Offers are the rules that a grant of the approval may be given, narrow first. They
 // follow from the request alone, so that what is submitted is what was shown.
-func Offers(a store.Approval) []view.GrantOffer {
+func Offers(a approvals.Approval) []view.GrantOffer {
 	if !grantable(a) {
 		return nil
 	}
@@ -29,29 +31,29 @@ func Offers(a store.Approval) []view.GrantOffer {
 }
 
 // grantable reports whether one person may give a standing permission for it.
-func grantable(a store.Approval) bool {
-	return a.Kind == store.ApprovalTool && a.Terms.Grantable && a.Terms.Quorum <= 1 && !a.Terms.Dangerous && a.Edited.Times == 0
+func grantable(a approvals.Approval) bool {
+	return a.Kind == approvals.Tool && a.Terms.Grantable && a.Terms.Quorum <= 1 && !a.Terms.Dangerous && a.Edited.Times == 0
 }
 
-func callOf(a store.Approval) policy.Call {
+func callOf(a approvals.Approval) policy.Call {
 	return policy.Call{Tool: a.ToolName, Input: a.Input, Workspace: a.Workspace, Dir: a.Dir, Project: a.Project, Channel: a.ChannelID}
 }
 
 // scopes are those that the person may give: what reaches beyond the thread takes
 // an admin.
-func (a decider) scopes(ctx context.Context, p person, approval store.Approval) []store.GrantScope {
-	out := []store.GrantScope{store.GrantSession, store.GrantThread}
+func (a decider) scopes(ctx context.Context, p person, approval approvals.Approval) []approvals.GrantScope {
+	out := []approvals.GrantScope{approvals.GrantSession, approvals.GrantThread}
 	p.ChannelID, p.Project = approval.ChannelID, approval.Project
 	if a.mayDo(ctx, p, access.Administer) == nil {
-		out = append(out, store.GrantChannel, store.GrantProject)
+		out = append(out, approvals.GrantChannel, approvals.GrantProject)
 	}
 	return out
 }
 
 // OneFile is the plain file that a request would write, if edits below its folder may be
 // allowed with it; else "".
-func OneFile(a store.Approval) string {
-	if a.Status != store.ApprovalPending || !grantable(a) {
+func OneFile(a approvals.Approval) string {
+	if a.Status != approvals.Pending || !grantable(a) {
 		return ""
 	}
 	name, _, _ := policy.OneFile(callOf(a))
@@ -60,7 +62,7 @@ func OneFile(a store.Approval) string {
 
 // onAlwaysClick opens the form that makes a rule of a request. One button starts it with edits
 // below the file's folder, in this thread, for an hour.
-func (a decider) onAlwaysClick(ctx context.Context, in *Incoming, approval store.Approval, _ store.Decision) (outcome string, err error) {
+func (a decider) onAlwaysClick(ctx context.Context, in *Incoming, approval approvals.Approval, _ approvals.Decision) (outcome string, err error) {
 	o := Offers(approval)
 	if len(o) == 0 {
 		a.Answer(in, "This has to be asked every time, so there is nothing to allow for good.")
@@ -70,7 +72,7 @@ func (a decider) onAlwaysClick(ctx context.Context, in *Incoming, approval store
 	return a.openForm(ctx, in, approval, view.Always{Approval: approval, Offers: o, Scopes: a.scopes(ctx, in.person(), approval), Below: below})
 }
 
-func (a decider) onGrantSubmission(ctx context.Context, in *Incoming, approval store.Approval, d store.Decision) (outcome string, err error) {
+func (a decider) onGrantSubmission(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {
 	choice, err := view.ParseGrant(in.Submission.Inputs)
 	if err != nil {
 		return a.incomplete(in, err)
@@ -79,14 +81,14 @@ func (a decider) onGrantSubmission(ctx context.Context, in *Incoming, approval s
 	if err != nil {
 		return a.incomplete(in, err)
 	}
-	if choice.Scope == store.GrantChannel || choice.Scope == store.GrantProject {
+	if choice.Scope == approvals.GrantChannel || choice.Scope == approvals.GrantProject {
 		p := in.person()
 		p.Project = approval.Project
 		if a.refuses(ctx, in, p, access.Administer) {
 			return "refused", nil
 		}
 	}
-	d.Grants = []store.NewGrant{{Scope: choice.Scope, Pattern: offer.Pattern, For: choice.For}}
+	d.Grants = []approvals.NewGrant{{Scope: choice.Scope, Pattern: offer.Pattern, For: choice.For}}
 	return a.decide(ctx, in, approval, d)
 }
 
@@ -97,7 +99,7 @@ func (a granter) onRevokeClick(ctx context.Context, in *Incoming) (outcome strin
 	if err != nil {
 		return "", fmt.Errorf("the Revoke button's value is not a grant: %w", err)
 	}
-	found, err := a.c.Store.Grants(ctx, store.GrantFilter{TeamID: a.self.Team, ID: id}, 1)
+	found, err := a.c.Store.Grants(ctx, approvals.GrantFilter{TeamID: a.self.Team, ID: id}, 1)
 	if err != nil {
 		return "", err
 	}
@@ -130,7 +132,7 @@ func (a granter) onRevokeClick(ctx context.Context, in *Incoming) (outcome strin
 }
 
 // whereGrantHolds puts a person where a grant holds, for authorise.
-func (a granter) whereGrantHolds(p person, g store.Grant) person {
+func (a granter) whereGrantHolds(p person, g approvals.Grant) person {
 	p.ChannelID, p.Project = g.ChannelID, g.Project
 	return p
 }
@@ -144,8 +146,8 @@ const (
 // grantLines lists the grants that a person may see: an admin all, everybody else
 // their own; or those that hold in a thread. more is how many are left out, as far
 // as is known.
-func (a granter) grantLines(ctx context.Context, p person, thread *store.Thread) (lines []view.GrantLine, more int, err error) {
-	f := store.GrantFilter{TeamID: a.self.Team}
+func (a granter) grantLines(ctx context.Context, p person, thread *threads.Thread) (lines []view.GrantLine, more int, err error) {
+	f := approvals.GrantFilter{TeamID: a.self.Team}
 	switch {
 	case thread != nil:
 		f.ThreadID = thread.ID
@@ -169,11 +171,11 @@ func (a granter) grantLines(ctx context.Context, p person, thread *store.Thread)
 
 // grantsPage answers a request for the list of grants: those of the thread if there
 // is one.
-func (a granter) grantsPage(ctx context.Context, p person, key store.ThreadKey) (view.Page, error) {
-	var in *store.Thread
+func (a granter) grantsPage(ctx context.Context, p person, key threads.ThreadKey) (view.Page, error) {
+	var in *threads.Thread
 	if key.ThreadTS != "" {
 		thread, err := a.c.Store.ThreadByKey(ctx, key)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
+		if err != nil && !errors.Is(err, pg.ErrNotFound) {
 			return nil, err
 		}
 		if err == nil {

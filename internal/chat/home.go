@@ -9,7 +9,9 @@ import (
 
 	"deckhand/internal/access"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/threads"
 )
 
 // homeDays is how far back the home tab lists threads.
@@ -77,7 +79,7 @@ func (a tab) fillHome(ctx context.Context, shown *view.Home, who person) error {
 			if !access.IsDirect(p.ChannelID) || who.UserID == p.RequestedBy {
 				waits.Permalink = a.screen.Permalink(p.ChannelID, cmp.Or(p.MessageTS, p.ThreadTS))
 			}
-			if who.UserID == p.RequestedBy || a.mayRead(ctx, who, store.ThreadPlace{ChannelID: p.ChannelID, Project: p.Project}) {
+			if who.UserID == p.RequestedBy || a.mayRead(ctx, who, threads.Place{ChannelID: p.ChannelID, Project: p.Project}) {
 				waits.Title = a.c.Redact(p.Title)
 			}
 			shown.Waiting = append(shown.Waiting, waits)
@@ -98,7 +100,7 @@ func (a tab) fillHome(ctx context.Context, shown *view.Home, who person) error {
 
 // mineToDecide are the ids of the requests that wait for a person: those that they may decide
 // about, without questions that somebody else was asked and may answer.
-func (a tab) mineToDecide(ctx context.Context, who person, pending []store.Approval) map[string]bool {
+func (a tab) mineToDecide(ctx context.Context, who person, pending []approvals.Approval) map[string]bool {
 	mine := map[string]bool{}
 	for _, p := range pending {
 		mine[p.ID] = a.mayDecide(ctx, who, p) == nil && !a.asksAnother(ctx, who, p)
@@ -108,8 +110,8 @@ func (a tab) mineToDecide(ctx context.Context, who person, pending []store.Appro
 
 // asksAnother reports whether a request is a question to another person than who, as far as is
 // known one who may answer it.
-func (a tab) asksAnother(ctx context.Context, who person, p store.Approval) bool {
-	if p.Kind != store.ApprovalQuestion || p.RequestedBy == "" || p.RequestedBy == who.UserID {
+func (a tab) asksAnother(ctx context.Context, who person, p approvals.Approval) bool {
+	if p.Kind != approvals.Question || p.RequestedBy == "" || p.RequestedBy == who.UserID {
 		return false
 	}
 	refused := a.mayDecide(ctx, person{TeamID: a.self.Team, UserID: p.RequestedBy}, p)
@@ -119,13 +121,13 @@ func (a tab) asksAnother(ctx context.Context, who person, p store.Approval) bool
 // fillThreads lists a page of the threads that the person chose. What a thread is about is
 // content of its channel: of others' threads they see those whose channel they can read
 // and use, and of direct messages their own alone.
-func (a tab) fillThreads(ctx context.Context, shown *view.Home, who person, pending []store.Approval, mine map[string]bool, admin bool) error {
+func (a tab) fillThreads(ctx context.Context, shown *view.Home, who person, pending []approvals.Approval, mine map[string]bool, admin bool) error {
 	since := time.Now().AddDate(0, 0, -homeDays)
 	places, err := a.c.Store.ThreadPlaces(ctx, a.self.Team, who.UserID, since)
 	if err != nil {
 		return err
 	}
-	filter := store.ThreadFilter{
+	filter := threads.Filter{
 		TeamID: a.self.Team, Owner: who.UserID, Project: shown.Choice.Project, States: shown.Choice.States(),
 		Since: since, Limit: view.HomePage + 1, Offset: shown.Choice.Page * view.HomePage,
 	}
@@ -168,7 +170,7 @@ func (a tab) newcomer(ctx context.Context, who person) *view.HomeNewcomer {
 		if len(out.Channels) == newcomerMost {
 			break
 		}
-		if a.mayRead(ctx, who, store.ThreadPlace{ChannelID: c, Project: all[c]}) {
+		if a.mayRead(ctx, who, threads.Place{ChannelID: c, Project: all[c]}) {
 			out.Channels = append(out.Channels, c)
 		}
 	}
@@ -177,7 +179,7 @@ func (a tab) newcomer(ctx context.Context, who person) *view.HomeNewcomer {
 
 // mayRead reports whether a person may use Deckhand in a place and can read what is said
 // there.
-func (a tab) mayRead(ctx context.Context, who person, p store.ThreadPlace) bool {
+func (a tab) mayRead(ctx context.Context, who person, p threads.Place) bool {
 	if access.IsDirect(p.ChannelID) {
 		return false
 	}
@@ -185,7 +187,7 @@ func (a tab) mayRead(ctx context.Context, who person, p store.ThreadPlace) bool 
 	return a.mayDo(ctx, who, access.See) == nil && a.people.Reads(ctx, who.UserID, p.ChannelID)
 }
 
-func (a tab) homeThread(user string, t store.RecentThread, pending []store.Approval, mine map[string]bool, admin bool) view.HomeThread {
+func (a tab) homeThread(user string, t threads.Recent, pending []approvals.Approval, mine map[string]bool, admin bool) view.HomeThread {
 	out := view.HomeThread{
 		Title: a.c.Redact(t.Title), Project: t.Project, Channel: t.ChannelID, Permalink: a.screen.Permalink(t.ChannelID, t.ThreadTS),
 		State: t.State, Since: t.CreatedAt, Active: t.ActiveAt, MicroUSD: t.MicroUSD,
@@ -201,7 +203,7 @@ func (a tab) homeThread(user string, t store.RecentThread, pending []store.Appro
 		}
 		out.Yours = out.Yours || mine[p.ID]
 		for _, id := range a.c.Access.Called(*termsOf(p), p.Project, p.ChannelID) {
-			if id != user && !slices.Contains(out.Whom, id) && (id != p.RequestedBy || p.Kind == store.ApprovalQuestion || p.Terms.RequesterMay) {
+			if id != user && !slices.Contains(out.Whom, id) && (id != p.RequestedBy || p.Kind == approvals.Question || p.Terms.RequesterMay) {
 				out.Whom = append(out.Whom, id)
 			}
 		}
@@ -213,7 +215,7 @@ func (a tab) homeThread(user string, t store.RecentThread, pending []store.Appro
 const homeLoadDays = 7
 
 // homeAdmin is the part of the tab that is for the team's admins.
-func (a tab) homeAdmin(ctx context.Context, pending []store.Approval, now time.Time) (*view.HomeAdmin, error) {
+func (a tab) homeAdmin(ctx context.Context, pending []approvals.Approval, now time.Time) (*view.HomeAdmin, error) {
 	out := &view.HomeAdmin{Pending: len(pending), Days: homeLoadDays}
 	if len(pending) > 0 {
 		out.Oldest = pending[0].CreatedAt
@@ -235,25 +237,25 @@ func (a tab) homeAdmin(ctx context.Context, pending []store.Approval, now time.T
 
 // homeBudgets are the budgets of the team, and those that name their projects or channels.
 func (a tab) homeBudgets(ctx context.Context, now time.Time) (out []view.HomeBudget, err error) {
-	var windows []store.BudgetWindow
+	var windows []ledger.BudgetWindow
 	for _, b := range a.c.Budgets {
 		from, to := b.Period.Span(now, a.c.Store.TimeZone())
 		keys := b.Only
-		if b.Scope == store.BudgetWorkspace {
+		if b.Scope == ledger.BudgetWorkspace {
 			keys = []string{""}
 		}
-		if b.Scope == store.BudgetPerson || b.Scope == store.BudgetThread {
+		if b.Scope == ledger.BudgetPerson || b.Scope == ledger.BudgetThread {
 			continue
 		}
 		for _, key := range keys {
-			windows = append(windows, store.BudgetWindow{TeamID: a.self.Team, Scope: b.Scope, Key: key, Period: b.Period, From: from, To: to})
+			windows = append(windows, ledger.BudgetWindow{TeamID: a.self.Team, Scope: b.Scope, Key: key, Period: b.Period, From: from, To: to})
 			of := "The team"
 			switch b.Scope {
-			case store.BudgetChannel:
+			case ledger.BudgetChannel:
 				of = "<#" + key + ">"
-			case store.BudgetProject:
+			case ledger.BudgetProject:
 				of = "Project " + key
-			case store.BudgetWorkspace, store.BudgetPerson, store.BudgetThread:
+			case ledger.BudgetWorkspace, ledger.BudgetPerson, ledger.BudgetThread:
 			}
 			out = append(out, view.HomeBudget{Of: of, Period: string(b.Period), Limit: b.LimitMicroUSD})
 		}

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
 )
 
 const (
@@ -201,7 +201,7 @@ func (a *Chat) tellHomes(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveLimit)
 	defer cancel()
-	if err := a.c.Store.Notify(ctx, store.Notice{Kind: store.NoticeShown, By: a.c.Replica}); err != nil {
+	if err := a.c.Store.Notify(ctx, pg.Notice{Kind: pg.NoticeShown, By: a.c.Replica}); err != nil {
 		a.c.Log.Warn("tell other replicas that home tabs may show something else", zap.Error(err))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"deckhand/internal/chat/view"
 	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
 )
 
@@ -78,14 +79,14 @@ func TestATabFollowsOtherReplicas(t *testing.T) {
 	url := storetest.URL(t)
 	here := New(Config{Store: storetest.Open(t, url, store.Options{}), Replica: "here", Log: zap.NewNop()}, Self{}, nil, nil, nil)
 	there := New(Config{Replica: "there", Log: zap.NewNop()}, Self{}, nil, nil, nil)
-	heard := make(chan store.Notice, 8)
+	heard := make(chan pg.Notice, 8)
 	listening, stop := context.WithCancel(t.Context())
 	ready := make(chan struct{}, 1)
 	done := make(chan struct{})
 	s := storetest.Open(t, url, store.Options{})
 	go func() {
 		defer close(done)
-		s.Listen(listening, func() { signal(ready) }, func(n store.Notice) { heard <- n })
+		s.Listen(listening, func() { signal(ready) }, func(n pg.Notice) { heard <- n })
 	}()
 	<-ready
 	here.tellHomes(t.Context()) // alone
@@ -94,7 +95,7 @@ func TestATabFollowsOtherReplicas(t *testing.T) {
 	n := <-heard
 	stop()
 	<-done
-	if n.Kind != store.NoticeShown || n.By != "here" || len(heard) != 0 {
+	if n.Kind != pg.NoticeShown || n.By != "here" || len(heard) != 0 {
 		t.Fatalf("%+v, and %d more", n, len(heard))
 	}
 	for app, want := range map[*Chat]bool{here: false, there: true} {

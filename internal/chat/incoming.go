@@ -7,13 +7,14 @@ import (
 
 	"deckhand/internal/access"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/threads"
 )
 
 // Incoming is what reached us from the chat: a row of the inbox, or what never becomes one, and
 // what a person did with it.
 type Incoming struct {
-	Row store.Envelope
+	Row inbox.Envelope
 	Deed
 	// UserTeam is the team of the person who acts, as the chat says.
 	UserTeam string
@@ -22,7 +23,7 @@ type Incoming struct {
 	Transient bool
 	// Lasts says that it is finished in the inbox, with what is told of it.
 	Lasts bool
-	Told  []store.Whisper
+	Told  []inbox.Whisper
 	// ByBot says that a bot has done it.
 	ByBot bool
 	// Emoji is the name of the one that somebody has put below the row's message, of [EventReact].
@@ -150,7 +151,7 @@ func (in *Incoming) person() person {
 }
 
 // at is the person where a thread is.
-func (in *Incoming) at(t store.Thread) person {
+func (in *Incoming) at(t threads.Thread) person {
 	p := in.person()
 	p.Project = t.Project
 	return p

@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 // linksMost is how many links to messages of a prompt are followed.
@@ -50,7 +50,7 @@ func (a reader) linked(ctx context.Context, in *Incoming, text string) string {
 }
 
 // ReadThread implements [threadtools.Chat].
-func (a *Chat) ReadThread(ctx context.Context, k store.ThreadKey, link string) (string, error) {
+func (a *Chat) ReadThread(ctx context.Context, k threads.ThreadKey, link string) (string, error) {
 	channel, thread := k.ChannelID, k.ThreadTS
 	if link != "" {
 		links := a.screen.Links(link)

@@ -11,14 +11,15 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent"
-	"deckhand/internal/store"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 )
 
 const (
 	// sweepEvery is how often outbox rows are looked for that nobody sends.
 	sweepEvery = 2 * time.Second
 	// renewEvery is how often those in hand are kept.
-	renewEvery = store.OutboxHold / 3
+	renewEvery = outbox.Hold / 3
 	// sweepMost is how many are taken over at once, and inHandMost how many are in hand
 	// before no more are.
 	sweepMost, inHandMost = 50, 200
@@ -34,10 +35,10 @@ type Outbox struct {
 	app *Chat
 
 	mu     sync.Mutex
-	lanes  map[store.ThreadKey][]*delivery
+	lanes  map[threads.ThreadKey][]*delivery
 	inHand map[int64]bool // ids that this process keeps its own
 	over   []int64        // ids that the database is to forget
-	shown  []store.Shown
+	shown  []outbox.Shown
 	back   []int64 // ids that are to be tried again
 
 	wake    chan struct{} // has a token when there is something for the database
@@ -48,36 +49,36 @@ type Outbox struct {
 
 // delivery is an outbox row on its way.
 type delivery struct {
-	row   store.OutboxRow
+	row   outbox.Row
 	start func(end func(error)) // nil: it has begun
 	done  chan error            // has what became of it; see publish.Message.OnEnd
 }
 
 func newOutbox(a *Chat) *Outbox {
-	return &Outbox{app: a, lanes: map[store.ThreadKey][]*delivery{}, inHand: map[int64]bool{}, wake: make(chan struct{}, 1), look: make(chan struct{}, 1), closing: make(chan struct{})}
+	return &Outbox{app: a, lanes: map[threads.ThreadKey][]*delivery{}, inHand: map[int64]bool{}, wake: make(chan struct{}, 1), look: make(chan struct{}, 1), closing: make(chan struct{})}
 }
 
 // Tell sends outbox rows, each when those before it in its thread are there.
-func (o *Outbox) Tell(rows ...store.OutboxRow) {
+func (o *Outbox) Tell(rows ...outbox.Row) {
 	for _, w := range rows {
 		screen := o.app.screen
 		switch w.Kind {
-		case store.OutboxTurn, store.OutboxLeft, store.OutboxGivenUp, store.OutboxMark, store.OutboxSaid:
+		case outbox.Turn, outbox.Left, outbox.GivenUp, outbox.Mark, outbox.Said:
 			o.queue(w, func(end func(error)) { screen.Send(w, end) })
-		case store.OutboxWhisper:
+		case outbox.Whisper:
 			o.Keep(w.ID)
 			screen.Send(w, func(err error) { o.Ended(w, err) })
-		case store.OutboxCard:
-			screen.Show(store.CardPost, w.CardID)
-		case store.OutboxWait:
-			screen.Show(store.WaitPost, Number(w.InboxID))
-		case store.OutboxWaits:
+		case outbox.Card:
+			screen.Show(outbox.CardPost, w.CardID)
+		case outbox.Wait:
+			screen.Show(outbox.WaitPost, Number(w.InboxID))
+		case outbox.Waits:
 			screen.Send(w, nil)
-		case store.OutboxQueue:
+		case outbox.Queue:
 			o.Keep(w.ID)
 			screen.Send(w, nil)
-		case store.OutboxBudget:
-			screen.Show(store.BudgetPost, w.NoticeID)
+		case outbox.Budget:
+			screen.Show(outbox.BudgetPost, w.NoticeID)
 		default:
 			o.Ended(w, errUnknownRow)
 		}
@@ -85,13 +86,13 @@ func (o *Outbox) Tell(rows ...store.OutboxRow) {
 }
 
 // queue has an outbox row sent in its turn.
-func (o *Outbox) queue(w store.OutboxRow, start func(end func(error))) {
+func (o *Outbox) queue(w outbox.Row, start func(end func(error))) {
 	o.put(&delivery{row: w, start: start, done: make(chan error, 1)})
 }
 
 // Begun notes that an outbox row is being sent, so that those after it wait. end must be called
 // with what became of it.
-func (o *Outbox) Begun(w store.OutboxRow) (end func(error)) {
+func (o *Outbox) Begun(w outbox.Row) (end func(error)) {
 	e := &delivery{row: w, done: make(chan error, 1)}
 	o.put(e)
 	return func(err error) { e.done <- err }
@@ -116,7 +117,7 @@ func (o *Outbox) put(e *delivery) {
 
 // run sends the outbox rows of a thread until there is none. When one cannot be sent now, those
 // behind it that have not begun are tried again after it.
-func (o *Outbox) run(key store.ThreadKey) {
+func (o *Outbox) run(key threads.ThreadKey) {
 	stuck := false
 	for {
 		o.mu.Lock()
@@ -145,7 +146,7 @@ func (o *Outbox) run(key store.ThreadKey) {
 }
 
 // Ended notes what became of an outbox row. It reports false when it is to be sent again.
-func (o *Outbox) Ended(w store.OutboxRow, err error) bool {
+func (o *Outbox) Ended(w outbox.Row, err error) bool {
 	if err != nil && o.mayPass(err) {
 		o.PutBack(w.ID)
 		return false
@@ -180,7 +181,7 @@ func (o *Outbox) Keep(id int64) {
 
 // Showing notes that something is being shown as the database has it. end must be called
 // with what became of it.
-func (o *Outbox) Showing(s store.Shown) (end func(error)) {
+func (o *Outbox) Showing(s outbox.Shown) (end func(error)) {
 	if s.UpTo == 0 {
 		return nil // nobody waits for it
 	}
@@ -336,7 +337,7 @@ func (o *Outbox) mayPass(err error) bool {
 var errUnknownRow = errors.New("this version does not know what it is")
 
 // PostedAs is the ts of the only message that shows something; empty while there is none.
-func (a *Chat) PostedAs(ctx context.Context, kind store.PostKind, id string) (ts string, err error) {
+func (a *Chat) PostedAs(ctx context.Context, kind outbox.PostKind, id string) (ts string, err error) {
 	posts, err := a.c.Store.Posts(ctx, kind, id)
 	if len(posts) > 0 {
 		ts = posts[0].TS

@@ -12,7 +12,8 @@ import (
 	"deckhand/internal/agent"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/pg"
 )
 
 // prompt gives the thread's session work. The eyes come first: the person sees at
@@ -21,7 +22,7 @@ func (a prompter) prompt(ctx context.Context, in *Incoming, to aim) (outcome str
 	m, key, text := in.Message, in.Row.Key(), to.text
 	files := promptFiles(m.Files)
 	thread, err := a.c.Store.ThreadByKey(ctx, key)
-	opens := errors.Is(err, store.ErrNotFound)
+	opens := errors.Is(err, pg.ErrNotFound)
 	if err != nil && !opens {
 		return "", err
 	}
@@ -86,11 +87,11 @@ func (a prompter) prompt(ctx context.Context, in *Incoming, to aim) (outcome str
 		}
 		text, files = before+text, append(files, earlier...)
 	}
-	p := store.NewPrompt{
+	p := inbox.NewPrompt{
 		InboxID: in.Row.ID, Thread: key, Project: project, Title: title, Slug: view.Slug(title), Base: to.branch, UserID: in.Row.UserID, UUID: uuid.NewString(), Text: text, Files: files, Edits: in.Row.Edits,
 	}
 	if chosen != nil {
-		p.Steers = []store.Steer{steerer{a.Chat}.steering(ctx, in, store.SteerModel, chosen.Name, choseModel(*chosen))}
+		p.Steers = []inbox.Steer{steerer{a.Chat}.steering(ctx, in, inbox.SteerModel, chosen.Name, choseModel(*chosen))}
 	}
 	if opens && a.cursor.missed(in) {
 		p.LookSince = timeOf(in.Row.TS)

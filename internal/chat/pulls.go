@@ -12,14 +12,16 @@ import (
 	"deckhand/internal/agent/pulls"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // onOpenPullClick gives the thread the work of opening a pull request, as whoever pressed.
 func (a puller) onOpenPullClick(ctx context.Context, in *Incoming) (outcome string, err error) {
 	turnID := Numbered(in.Click.Value)
 	thread, err := a.c.Store.ThreadOfTurn(ctx, turnID)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil && !errors.Is(err, pg.ErrNotFound) {
 		return "", err
 	}
 	if err != nil || thread.ChannelID != in.Row.ChannelID || thread.ThreadTS != in.Row.ThreadTS {
@@ -37,7 +39,7 @@ func (a puller) onOpenPullClick(ctx context.Context, in *Incoming) (outcome stri
 // for by people alone who may decide about one; it is decided by its card.
 func (a puller) onPullClick(ctx context.Context, in *Incoming) (outcome string, err error) {
 	p, err := a.c.Store.PullByID(ctx, Numbered(in.Click.Value))
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil && !errors.Is(err, pg.ErrNotFound) {
 		return "", err
 	}
 	if err != nil || p.ChannelID != in.Row.ChannelID || p.ThreadTS != in.Row.ThreadTS {
@@ -60,11 +62,11 @@ func (a puller) onPullClick(ctx context.Context, in *Incoming) (outcome string, 
 }
 
 // pressed makes a prompt of a button, as whoever pressed it.
-func (a puller) pressed(ctx context.Context, in *Incoming, thread store.Thread, act access.Act, label, text string) (outcome string, err error) {
+func (a puller) pressed(ctx context.Context, in *Incoming, thread threads.Thread, act access.Act, label, text string) (outcome string, err error) {
 	if a.refuses(ctx, in, in.at(thread), act) {
 		return "refused", nil
 	}
-	_, ok, err := a.c.Store.AcceptPrompt(ctx, store.NewPrompt{
+	_, ok, err := a.c.Store.AcceptPrompt(ctx, inbox.NewPrompt{
 		InboxID: in.Row.ID, Thread: thread.Key(), Project: thread.Project, UserID: in.Row.UserID, UUID: uuid.NewString(),
 		Text: fmt.Sprintf("[%s pressed %s:]\n%s", plaintext.OneLine(a.people.Name(ctx, in.Row.UserID)), label, text),
 	})
@@ -92,10 +94,10 @@ func (a *Chat) AuthorOf(ctx context.Context, user string) (name, email string) {
 }
 
 // LinkTo implements [pulls.People].
-func (a *Chat) LinkTo(k store.ThreadKey) string { return a.screen.Permalink(k.ChannelID, k.ThreadTS) }
+func (a *Chat) LinkTo(k threads.ThreadKey) string { return a.screen.Permalink(k.ChannelID, k.ThreadTS) }
 
 // MayAsk implements [pulls.People].
-func (a *Chat) MayAsk(ctx context.Context, user string, t store.Thread) bool {
+func (a *Chat) MayAsk(ctx context.Context, user string, t threads.Thread) bool {
 	who := person{TeamID: t.TeamID, UserID: user, ChannelID: t.ChannelID, Project: t.Project, Via: "pull request"}
 	return a.authorise(ctx, who, access.Prompt) == nil
 }

@@ -10,7 +10,10 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // onQueueClick sends a prompt that waits at once, or drops it. Who may stop what runs may
@@ -21,18 +24,18 @@ func (a prompter) onQueueClick(ctx context.Context, in *Incoming) (outcome strin
 		return "", fmt.Errorf("the value of a button of the queue is not a message: %w", err)
 	}
 	thread, err := a.c.Store.ThreadByKey(ctx, in.Row.Key())
-	var q store.Queue
+	var q inbox.Queue
 	ts := ""
 	if err == nil {
 		q, err = a.c.Store.Queue(ctx, thread.ID)
 	}
 	if err == nil {
-		ts, err = a.PostedAs(ctx, store.QueuePost, Number(thread.ID))
+		ts, err = a.PostedAs(ctx, outbox.QueuePost, Number(thread.ID))
 	}
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil && !errors.Is(err, pg.ErrNotFound) {
 		return "", err
 	}
-	i := slices.IndexFunc(q.Prompts, func(p store.QueuedPrompt) bool { return p.InboxID == inboxID })
+	i := slices.IndexFunc(q.Prompts, func(p inbox.QueuedPrompt) bool { return p.InboxID == inboxID })
 	who, act := in.person(), access.Stop
 	who.Project = thread.Project
 	if i >= 0 && in.Click.Action == view.ActionDrop && q.Prompts[i].UserID == who.UserID {
@@ -47,7 +50,7 @@ func (a prompter) onQueueClick(ctx context.Context, in *Incoming) (outcome strin
 		return "wrong message", nil
 	}
 	done, ok := "sent at once", false
-	var rows []store.OutboxRow
+	var rows []outbox.Row
 	switch {
 	case i < 0:
 	case in.Click.Action == view.ActionDrop:
@@ -71,9 +74,9 @@ func (a prompter) onQueueClick(ctx context.Context, in *Incoming) (outcome strin
 
 // refreshQueue shows what waits in a thread, unless another replica that works on the
 // thread does.
-func (a *Chat) refreshQueue(t store.Thread) {
+func (a *Chat) refreshQueue(t threads.Thread) {
 	if t.ID == 0 || t.LeaseOwner != "" && t.LeaseOwner != a.c.Replica {
 		return
 	}
-	a.screen.Show(store.QueuePost, Number(t.ID))
+	a.screen.Show(outbox.QueuePost, Number(t.ID))
 }

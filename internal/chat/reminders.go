@@ -10,7 +10,8 @@ import (
 	"strings"
 
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/audit"
 )
 
 // remindedMost bounds the people who get a direct message for one approval.
@@ -18,7 +19,7 @@ const remindedMost = 20
 
 // Remind implements [agent.Reminder]. Whom a stage tells is configured; direct
 // messages go to those only who may decide about the approval now.
-func (a *Chat) Remind(ctx context.Context, ap store.Approval, stage int) error {
+func (a *Chat) Remind(ctx context.Context, ap approvals.Approval, stage int) error {
 	if stage < 0 || stage >= len(a.c.Reminders) {
 		return nil // the configuration has fewer stages by now
 	}
@@ -48,20 +49,20 @@ func (a *Chat) Remind(ctx context.Context, ap store.Approval, stage int) error {
 	if failed != nil {
 		a.c.Log.Warn("find the people to remind: " + failed.Error())
 	}
-	return a.c.Store.Audit(ctx, store.AuditEntry{
-		Kind: store.AuditReminded, TeamID: ap.TeamID, ThreadID: ap.ThreadID, TurnID: ap.TurnID, ApprovalID: ap.ID,
+	return a.c.Store.Audit(ctx, audit.Entry{
+		Kind: audit.Reminded, TeamID: ap.TeamID, ThreadID: ap.ThreadID, TurnID: ap.TurnID, ApprovalID: ap.ID,
 		Details: map[string]any{"stage": stage, "to": to},
 	})
 }
 
 // MayDecide implements [agent.Authoriser].
-func (a *gate) MayDecide(ctx context.Context, userID string, ap store.Approval) bool {
+func (a *gate) MayDecide(ctx context.Context, userID string, ap approvals.Approval) bool {
 	return a.mayDecide(ctx, person{TeamID: a.self.Team, UserID: userID}, ap) == nil
 }
 
 // WhoMayDecide are the people among the members who may decide about the approval
 // now, at most remindedMost.
-func (a *gate) WhoMayDecide(ctx context.Context, ap store.Approval, members []string) ([]string, error) {
+func (a *gate) WhoMayDecide(ctx context.Context, ap approvals.Approval, members []string) ([]string, error) {
 	var out []string
 	err := a.EachUser(ctx, members, func(user string) {
 		if len(out) >= remindedMost || slices.Contains(out, user) {

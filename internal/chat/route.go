@@ -9,11 +9,11 @@ import (
 
 	"deckhand/internal/access"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
 )
 
 // ours reports whether the envelope is an echo of what we posted ourselves.
-func (a keeper) ours(e store.Envelope) bool { return e.UserID == a.self.User }
+func (a keeper) ours(e inbox.Envelope) bool { return e.UserID == a.self.User }
 
 // relevant reports whether a message is addressed to us: a mention, a direct
 // message, or a word in a thread that we work in. The rest of a channel's talk

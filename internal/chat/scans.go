@@ -14,7 +14,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"deckhand/internal/access"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/threads"
 )
 
 const (
@@ -111,7 +112,7 @@ func (a listener) scanNext(ctx context.Context) bool {
 // scanner looks through something once.
 type scanner struct {
 	app    *Chat
-	l      store.Scan
+	l      inbox.Scan
 	oldest string // the ts since which is looked
 	held   time.Time
 	aside  bool // a message waits: ask once, and do not hold the look
@@ -120,7 +121,7 @@ type scanner struct {
 	found   int
 }
 
-func (a listener) scanner(l store.Scan) *scanner {
+func (a listener) scanner(l inbox.Scan) *scanner {
 	since := l.Since
 	if most := time.Now().Add(-scanMost); since.Before(most) {
 		since = most
@@ -312,7 +313,7 @@ func (k *scanner) thread(ctx context.Context, channel, root string) error {
 	if err := k.take(ctx, channel, posts); err != nil {
 		return err
 	}
-	k.app.cursor.sure(store.ThreadKey{TeamID: k.l.TeamID, ChannelID: channel, ThreadTS: root})
+	k.app.cursor.sure(threads.ThreadKey{TeamID: k.l.TeamID, ChannelID: channel, ThreadTS: root})
 	return nil
 }
 

@@ -9,7 +9,10 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 )
 
 // Screen is the chat program: it shows plain values, and tells what people wrote.
@@ -34,7 +37,7 @@ type teller interface {
 	// PostOnce posts what comes of something incoming, once, and returns the message's ts.
 	PostOnce(ctx context.Context, in *Incoming, page view.Page) (ts string, err error)
 	// Attach puts a file into a thread.
-	Attach(k store.ThreadKey, name, text string)
+	Attach(k threads.ThreadKey, name, text string)
 	// Replace has the message that was clicked on say something else.
 	Replace(in *Incoming, page view.Page)
 	// React marks a message of a person's.
@@ -61,17 +64,17 @@ type windows interface {
 
 // shower shows what is kept: turns, cards and what else is posted once and edited.
 type shower interface {
-	ShowApproval(a store.Approval)
-	Show(kind store.PostKind, id string)
+	ShowApproval(a approvals.Approval)
+	Show(kind outbox.PostKind, id string)
 	CloseOffer(turnID int64)
 	// Running is a turn that this process shows, as it was last; one without an ID if it does not.
 	Running(turnID int64) agent.TurnView
 	// Send shows what an outbox row says; end, if it is not nil, is called with what became of it.
-	Send(w store.OutboxRow, end func(error))
+	Send(w outbox.Row, end func(error))
 	// ShowPlace says which place a thread has in the queue for a session.
-	ShowPlace(t store.Thread, before int)
+	ShowPlace(t threads.Thread, before int)
 	// Left ends what a process that has died may have shown of a thread.
-	Left(k store.ThreadKey)
+	Left(k threads.ThreadKey)
 	// Watched notes that somebody looks at a thread.
 	Watched(threadTS string)
 	// MayPass reports whether what failed may go well when it is tried again, and Passes the same
@@ -85,13 +88,13 @@ type shower interface {
 // record is what people wrote.
 type record interface {
 	// Decode reads a row of the inbox; nil is of what is none of our business.
-	Decode(row store.Envelope) (*Incoming, error)
+	Decode(row inbox.Envelope) (*Incoming, error)
 	// FromRecord is a post of the chat's record as if it had been delivered; nil for what would not
 	// have been.
 	FromRecord(channel string, p Post, late bool) (*Incoming, error)
 	// Payload is what the chat would deliver of a message of a person's that mentions us: of its
 	// Text, or of what was Said where that is empty, with its Files, About and ForModel.
-	Payload(row store.Envelope, team string, m Message) (json.RawMessage, error)
+	Payload(row inbox.Envelope, team string, m Message) (json.RawMessage, error)
 	// History reads what was posted, and Directs the channels of direct messages with us.
 	History(ctx context.Context, h History) (Found, error)
 	Directs(ctx context.Context, cursor string) (channels []string, next string, err error)

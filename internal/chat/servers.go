@@ -8,7 +8,9 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 const (
@@ -38,15 +40,15 @@ func (a steerer) onMCPCommand(ctx context.Context, in *Incoming, words string) (
 		a.reply(in, view.AskBack{Sentence: "There is no MCP server “" + quoted(name) + "” here. There are: " + strings.Join(names, ", ") + ".", TS: in.postTS()})
 		return "no such MCP server", nil
 	case do == "off":
-		return a.steer(ctx, in, t, store.SteerMCPOff, name, "switched the MCP server "+name+" off in this thread. “mcp on "+name+"” ends that.")
+		return a.steer(ctx, in, t, inbox.SteerMCPOff, name, "switched the MCP server "+name+" off in this thread. “mcp on "+name+"” ends that.")
 	case do == "on":
-		return a.steer(ctx, in, t, store.SteerMCPOn, name, "switched the MCP server "+name+" on in this thread. It is there from the next message on.")
+		return a.steer(ctx, in, t, inbox.SteerMCPOn, name, "switched the MCP server "+name+" on in this thread. It is there from the next message on.")
 	}
-	return a.steer(ctx, in, t, store.SteerMCPAgain, name, "wants the MCP server "+name+" to be connected again. That is done at once if the session runs, else with the next message.")
+	return a.steer(ctx, in, t, inbox.SteerMCPAgain, name, "wants the MCP server "+name+" to be connected again. That is done at once if the session runs, else with the next message.")
 }
 
 // showServers says how the servers are: now, if some replica runs them, else as they were.
-func (a steerer) showServers(ctx context.Context, in *Incoming, t store.Thread, names []string) (outcome string, err error) {
+func (a steerer) showServers(ctx context.Context, in *Incoming, t threads.Thread, names []string) (outcome string, err error) {
 	now, err := a.c.Store.Steering(ctx, t.ID)
 	if err == nil && t.LeaseOwner != "" {
 		now, err = a.lookAtServers(ctx, t, now)
@@ -63,7 +65,7 @@ func (a steerer) showServers(ctx context.Context, in *Incoming, t store.Thread, 
 		switch {
 		case slices.Contains(now.MCPOff, name):
 			do = "on"
-		case slices.ContainsFunc(now.MCPSeen, func(m store.MCPServer) bool { return m.Name == name && m.Status == agent.ServerFailed }):
+		case slices.ContainsFunc(now.MCPSeen, func(m inbox.MCPServer) bool { return m.Name == name && m.Status == agent.ServerFailed }):
 			do = "reconnect"
 		}
 		buttons = append(buttons, view.Choice{Say: "mcp " + do + " " + name, Label: do + " " + name})
@@ -73,8 +75,8 @@ func (a steerer) showServers(ctx context.Context, in *Incoming, t store.Thread, 
 }
 
 // lookAtServers has the replica that runs the thread look at its servers.
-func (a steerer) lookAtServers(ctx context.Context, t store.Thread, was store.Steering) (store.Steering, error) {
-	if err := a.c.Store.Notify(ctx, store.Notice{Kind: store.NoticeServers, ThreadID: t.ID}); err != nil {
+func (a steerer) lookAtServers(ctx context.Context, t threads.Thread, was inbox.Steering) (inbox.Steering, error) {
+	if err := a.c.Store.Notify(ctx, pg.Notice{Kind: pg.NoticeServers, ThreadID: t.ID}); err != nil {
 		return was, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, serversWait)

@@ -7,7 +7,7 @@ import (
 
 	"deckhand/internal/access"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 // An admin chooses in a channel which project it works on. That stands in the database, so it
@@ -76,7 +76,7 @@ func (a binder) onSetupCommand(ctx context.Context, in *Incoming, name string) (
 		a.reply(in, view.AskBack{Sentence: "The project “" + quoted(name) + "” cannot be chosen here: " + among(may), TS: in.postTS()})
 		return "no such project", nil
 	}
-	b := store.Binding{ChannelID: channel, Project: project, BoundBy: in.Row.UserID}
+	b := threads.Binding{ChannelID: channel, Project: project, BoundBy: in.Row.UserID}
 	was, err := a.c.Store.Bind(ctx, a.self.Team, b)
 	if err != nil {
 		return "", err
@@ -132,11 +132,11 @@ func among(projects []string) string {
 }
 
 // lineFor is what deckhand.yaml has of a channel that was set up.
-func lineFor(b store.Binding) string { return "channels: {" + b.ChannelID + ": " + b.Project + "}" }
+func lineFor(b threads.Binding) string { return "channels: {" + b.ChannelID + ": " + b.Project + "}" }
 
 // Unwritten says of each channel that was set up in Slack how deckhand.yaml differs, with what to
 // do. channel says a channel's id for whoever reads it.
-func Unwritten(all []store.Binding, rules access.Rules, channel func(id string) string) (out []string) {
+func Unwritten(all []threads.Binding, rules access.Rules, channel func(id string) string) (out []string) {
 	for _, b := range all {
 		is, said := channel(b.ChannelID), "was set up in Slack for the project "+b.Project
 		written := rules.Places.Channels[b.ChannelID]

@@ -14,7 +14,9 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/spelling"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // People steer a thread's session by commands in it. What they choose (model, effort, mode)
@@ -28,9 +30,9 @@ const noSession = "There is no session in this thread yet. Mention me and say wh
 const byDefault = "default"
 
 // threadOf is the thread that the command is said in; the person is told if there is none.
-func (a steerer) threadOf(ctx context.Context, in *Incoming) (t store.Thread, ok bool, err error) {
+func (a steerer) threadOf(ctx context.Context, in *Incoming) (t threads.Thread, ok bool, err error) {
 	t, err = a.c.Store.ThreadByKey(ctx, in.Row.Key())
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		a.Answer(in, noSession)
 		return t, false, nil
 	}
@@ -38,8 +40,8 @@ func (a steerer) threadOf(ctx context.Context, in *Incoming) (t store.Thread, ok
 }
 
 // steer notes what somebody chose for a thread. said tells of it, after their name.
-func (a steerer) steer(ctx context.Context, in *Incoming, t store.Thread, what, value, said string) (outcome string, err error) {
-	if value == byDefault && what != store.SteerMode {
+func (a steerer) steer(ctx context.Context, in *Incoming, t threads.Thread, what, value, said string) (outcome string, err error) {
+	if value == byDefault && what != inbox.SteerMode {
 		value = ""
 	}
 	rows, err := a.c.Store.Steer(ctx, t.ID, a.steering(ctx, in, what, value, said))
@@ -50,13 +52,13 @@ func (a steerer) steer(ctx context.Context, in *Incoming, t store.Thread, what, 
 	return what, nil
 }
 
-func (a steerer) steering(ctx context.Context, in *Incoming, what, value, said string) store.Steer {
-	return store.Steer{What: what, Value: value, By: in.Row.UserID, Sentence: plaintext.OneLine(a.people.Name(ctx, in.Row.UserID)) + " " + said}
+func (a steerer) steering(ctx context.Context, in *Incoming, what, value, said string) inbox.Steer {
+	return inbox.Steer{What: what, Value: value, By: in.Row.UserID, Sentence: plaintext.OneLine(a.people.Name(ctx, in.Row.UserID)) + " " + said}
 }
 
 func (a steerer) onModelCommand(ctx context.Context, in *Incoming, name string) (outcome string, err error) {
 	t, err := a.c.Store.ThreadByKey(ctx, in.Row.Key())
-	opens := errors.Is(err, store.ErrNotFound)
+	opens := errors.Is(err, pg.ErrNotFound)
 	if err != nil && !opens {
 		return "", err
 	}
@@ -84,9 +86,9 @@ func (a steerer) onModelCommand(ctx context.Context, in *Incoming, name string) 
 		a.Answer(in, noSession)
 		return "no session", nil
 	case at < 0:
-		return a.steer(ctx, in, t, store.SteerModel, "", "chose the project's own model. It answers from the next message on.")
+		return a.steer(ctx, in, t, inbox.SteerModel, "", "chose the project's own model. It answers from the next message on.")
 	}
-	return a.steer(ctx, in, t, store.SteerModel, models[at].Name, choseModel(models[at]))
+	return a.steer(ctx, in, t, inbox.SteerModel, models[at].Name, choseModel(models[at]))
 }
 
 func choseModel(m agent.ModelChoice) string {
@@ -146,12 +148,12 @@ func (a steerer) onEffortCommand(ctx context.Context, in *Incoming, level string
 		if err != nil {
 			return "", err
 		}
-		return a.offer(in, store.SteerEffort, level, now.Effort, levels)
+		return a.offer(in, inbox.SteerEffort, level, now.Effort, levels)
 	}
 	if level == byDefault {
-		return a.steer(ctx, in, t, store.SteerEffort, level, "chose the model's own effort. It holds from the next message on.")
+		return a.steer(ctx, in, t, inbox.SteerEffort, level, "chose the model's own effort. It holds from the next message on.")
 	}
-	return a.steer(ctx, in, t, store.SteerEffort, level, "chose "+level+" effort. It holds from the next message on; more effort costs more.")
+	return a.steer(ctx, in, t, inbox.SteerEffort, level, "chose "+level+" effort. It holds from the next message on; more effort costs more.")
 }
 
 func (a steerer) onModeCommand(ctx context.Context, in *Incoming, mode string) (outcome string, err error) {
@@ -162,15 +164,15 @@ func (a steerer) onModeCommand(ctx context.Context, in *Incoming, mode string) (
 	}
 	switch mode {
 	case agent.ModePlan:
-		return a.steer(ctx, in, t, store.SteerMode, mode, "wants a plan first: from the next message on nothing is changed before somebody approves it. “mode default” ends that.")
+		return a.steer(ctx, in, t, inbox.SteerMode, mode, "wants a plan first: from the next message on nothing is changed before somebody approves it. “mode default” ends that.")
 	case agent.ModeDefault:
-		return a.steer(ctx, in, t, store.SteerMode, mode, "wants no plan first. It holds from the next message on.")
+		return a.steer(ctx, in, t, inbox.SteerMode, mode, "wants no plan first. It holds from the next message on.")
 	}
 	now, err := a.c.Store.Steering(ctx, t.ID)
 	if err != nil {
 		return "", err
 	}
-	return a.offer(in, store.SteerMode, mode, now.Mode, []string{agent.ModePlan, agent.ModeDefault})
+	return a.offer(in, inbox.SteerMode, mode, now.Mode, []string{agent.ModePlan, agent.ModeDefault})
 }
 
 // offer says what is chosen now, and what else can be; wrong was said and is none of it.
@@ -203,11 +205,11 @@ func (a steerer) orders(text string) func(ctx context.Context, in *Incoming, res
 
 // order gives the thread's session a prompt that a command stands for, of the person who said
 // it, in its turn.
-func (a steerer) order(ctx context.Context, in *Incoming, t store.Thread, text string, files []store.PromptFile) (outcome string, err error) {
+func (a steerer) order(ctx context.Context, in *Incoming, t threads.Thread, text string, files []inbox.PromptFile) (outcome string, err error) {
 	if in.Message != nil && in.Row.WaitsSince.IsZero() {
 		a.screen.React(in.Row.ChannelID, in.Row.TS, Heard)
 	}
-	_, ok, err := a.c.Store.AcceptPrompt(ctx, store.NewPrompt{
+	_, ok, err := a.c.Store.AcceptPrompt(ctx, inbox.NewPrompt{
 		InboxID: in.Row.ID, Thread: t.Key(), Project: t.Project, UserID: in.Row.UserID, UUID: uuid.NewString(), Text: text, Files: files, Edits: in.Row.Edits,
 	})
 	if ok {
@@ -223,7 +225,7 @@ func (a steerer) onRetryCommand(ctx context.Context, in *Incoming, _ string) (ou
 	}
 	last, err := a.c.Store.LastPrompt(ctx, t.ID)
 	switch {
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, pg.ErrNotFound):
 		a.Answer(in, "Nothing was asked in this thread yet that could be done again.")
 		return "nothing to retry", nil
 	case err != nil:

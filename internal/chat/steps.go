@@ -11,7 +11,8 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 	"deckhand/internal/transcript"
 )
 
@@ -73,7 +74,7 @@ func (a *viewer) onDiffClick(ctx context.Context, in *Incoming) (outcome string,
 		return "refused", err
 	}
 	push, err := a.c.Store.Diff(ctx, page.Turn)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		a.Answer(in, "There is no diff of this turn: it is being made, was not kept, or is too old. Try again in a moment, or ask for it in the thread.")
 		return "no diff", nil
 	}
@@ -88,10 +89,10 @@ func (a *viewer) onDiffClick(ctx context.Context, in *Incoming) (outcome string,
 }
 
 // turnSeen is the thread of a turn that somebody wants to look into; whoever may not is told.
-func (a *viewer) turnSeen(ctx context.Context, in *Incoming, turnID int64) (thread store.Thread, ok bool, err error) {
+func (a *viewer) turnSeen(ctx context.Context, in *Incoming, turnID int64) (thread threads.Thread, ok bool, err error) {
 	thread, err = a.c.Store.ThreadOfTurn(ctx, turnID)
 	// A click must come from the turn's own channel, or from the window that one has opened.
-	if errors.Is(err, store.ErrNotFound) || err == nil && in.Click.Window.ID == "" && thread.ChannelID != in.Row.ChannelID {
+	if errors.Is(err, pg.ErrNotFound) || err == nil && in.Click.Window.ID == "" && thread.ChannelID != in.Row.ChannelID {
 		a.Answer(in, "This button does not belong to a turn here.")
 		return thread, false, nil
 	}
@@ -107,7 +108,7 @@ func (a *viewer) turnSeen(ctx context.Context, in *Incoming, turnID int64) (thre
 
 // mayNotSeeSteps is why a person may not see what a thread's tools gave back; nil if they
 // may. Whoever clicks in a window is asked again: they may have left the channel since.
-func (a *viewer) mayNotSeeSteps(ctx context.Context, in *Incoming, thread store.Thread) *access.Refusal {
+func (a *viewer) mayNotSeeSteps(ctx context.Context, in *Incoming, thread threads.Thread) *access.Refusal {
 	who := in.person()
 	who.ChannelID, who.Project = thread.ChannelID, thread.Project
 	if r := a.authorise(ctx, who, access.See); r != nil {

@@ -10,14 +10,14 @@ import (
 
 	"deckhand/internal/access"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
 )
 
 const (
 	// ackLimit is a chat's time for an acknowledgement, less the way back.
 	ackLimit = 2500 * time.Millisecond
 	// routeLimit bounds what may be done about one envelope after it is acknowledged.
-	routeLimit = store.HoldFor * 3 / 4
+	routeLimit = inbox.HoldFor * 3 / 4
 	// saveLimit bounds a write that nobody waits for.
 	saveLimit = 10 * time.Second
 )
@@ -45,7 +45,7 @@ func (a *Chat) Take(ctx context.Context, in *Incoming, ack Ack) {
 		return
 	}
 	enter, leave := func() {}, func() {}
-	if in.Row.Kind == store.KindMessage { // or a change of one
+	if in.Row.Kind == inbox.Message { // or a change of one
 		enter, leave = a.inbox.lanes.reserve(in.Row.ChannelID + "/" + in.Row.ThreadTS)
 	}
 	a.inbox.acting.Go(func() {
@@ -121,7 +121,7 @@ func (a keeper) commit(ctx context.Context, ack Ack, in *Incoming) (id int64, fr
 	id, fresh, err := a.c.Store.Receive(ctx, row)
 	if err != nil {
 		a.c.Log.Error("an envelope could not be stored and is not acknowledged", zap.String("event", in.Row.EventID), zap.Error(err))
-		if in.Row.Kind == store.KindMessage {
+		if in.Row.Kind == inbox.Message {
 			a.keepUnstored(in)
 		} else if in.Row.ChannelID != "" { // it is not delivered again
 			a.reply(in, view.Sentence(sorry))

@@ -3,7 +3,7 @@ package chat
 import (
 	"testing"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 // TestTalkIsReadWhereThereMayBeSome: nothing is asked of Slack while this process knows that
@@ -11,7 +11,7 @@ import (
 func TestTalkIsReadWhereThereMayBeSome(t *testing.T) {
 	t.Parallel()
 	var h cursor
-	k := store.ThreadKey{TeamID: "T", ChannelID: "C", ThreadTS: "100.000000"}
+	k := threads.ThreadKey{TeamID: "T", ChannelID: "C", ThreadTS: "100.000000"}
 	if _, sure := h.talkedSince(k, "200.000000"); sure {
 		t.Error("a process that has not heard yet is sure")
 	}

@@ -13,7 +13,10 @@ import (
 	"deckhand/internal/agent/trust"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // A repository's own commands, agents and skills are used once an admin has agreed to their texts.
@@ -42,7 +45,7 @@ func (a steerer) onTrustCommand(ctx context.Context, in *Incoming, words string)
 		return "no session", err
 	}
 	who := in.person() // what is trusted is so in all of the project's channels
-	who.Project, who.Reach = t.Project, access.ReachOfBudget(string(store.BudgetProject))
+	who.Project, who.Reach = t.Project, access.ReachOfBudget(string(ledger.BudgetProject))
 	if a.refuses(ctx, in, who, access.Administer) {
 		return "refused", nil
 	}
@@ -59,9 +62,9 @@ func (a steerer) onTrustCommand(ctx context.Context, in *Incoming, words string)
 	}
 	said, pending := []string{}, 0
 	for _, kind := range kinds {
-		var now, next store.Trust
+		var now, next approvals.Trust
 		for _, of := range list {
-			if of.Kind == kind && of.Status == store.TrustGiven {
+			if of.Kind == kind && of.Status == approvals.TrustGiven {
 				now = of
 			} else if of.Kind == kind {
 				next = of
@@ -84,7 +87,7 @@ func (a steerer) onTrustCommand(ctx context.Context, in *Incoming, words string)
 }
 
 // showTrust puts what is new into the thread, and asks the admin about it.
-func (a steerer) showTrust(in *Incoming, t store.Thread, now, next store.Trust) {
+func (a steerer) showTrust(in *Incoming, t threads.Thread, now, next approvals.Trust) {
 	id := hex.EncodeToString(next.SHA256)
 	diff := plaintext.Visible(trust.Diff(now.Files, next.Files))
 	a.screen.Attach(t.Key(), fmt.Sprintf("%s-%s.diff", next.Kind, id[:8]), cmp.Or(diff, "There is no difference."))
@@ -96,17 +99,17 @@ func (a steerer) showTrust(in *Incoming, t store.Thread, now, next store.Trust) 
 	}})
 }
 
-func (a steerer) decideTrust(ctx context.Context, in *Incoming, t store.Thread, yes bool, kind, id string) (outcome string, err error) {
+func (a steerer) decideTrust(ctx context.Context, in *Incoming, t threads.Thread, yes bool, kind, id string) (outcome string, err error) {
 	sum, err := hex.DecodeString(id)
 	if err != nil {
 		return "", err
 	}
-	status, does := store.TrustRefused, "does not trust the "+kind+" that the repository brings now. What was trusted before stays so."
+	status, does := approvals.TrustRefused, "does not trust the "+kind+" that the repository brings now. What was trusted before stays so."
 	if yes {
-		status, does = store.TrustGiven, "trusts the "+kind+" that the repository brings now. Commands are there at once, agents and skills when a session starts."
+		status, does = approvals.TrustGiven, "trusts the "+kind+" that the repository brings now. Commands are there at once, agents and skills when a session starts."
 	}
 	rows, err := a.c.Store.DecideTrust(ctx, t.ID, t.Project, kind, sum, status, in.Row.UserID, plaintext.OneLine(a.people.Name(ctx, in.Row.UserID))+" "+does)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		a.Answer(in, "This was decided already, or the repository has changed since. Write “trust” to see how it is now.")
 		return "too late", nil
 	}
@@ -118,7 +121,7 @@ func (a steerer) decideTrust(ctx context.Context, in *Incoming, t store.Thread, 
 }
 
 // trustedNow says what of a kind is trusted, and since when.
-func (a steerer) trustedNow(ctx context.Context, kind string, t store.Trust) string {
+func (a steerer) trustedNow(ctx context.Context, kind string, t approvals.Trust) string {
 	entries, _ := trust.Read(kind, t.Files)
 	if t.ID == 0 || len(entries) == 0 {
 		return "none"

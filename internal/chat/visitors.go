@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 // visitors remember when this process has heard of whom in a thread. The zero value is
@@ -15,7 +15,7 @@ type visitors struct {
 }
 
 type visitor struct {
-	thread store.ThreadKey
+	thread threads.ThreadKey
 	user   string
 	wrote  bool // and not only did something
 }
@@ -25,7 +25,7 @@ type visitor struct {
 const peopleMost = 4096
 
 // heard notes that somebody has done something in a thread, or has written there.
-func (p *visitors) heard(k store.ThreadKey, user string, wrote bool) {
+func (p *visitors) heard(k threads.ThreadKey, user string, wrote bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -47,7 +47,7 @@ func (p *visitors) heard(k store.ThreadKey, user string, wrote bool) {
 
 // follows reports whether somebody has written in a thread, as far as this process has
 // heard: Slack tells them of every reply.
-func (p *visitors) follows(k store.ThreadKey, user string) bool {
+func (p *visitors) follows(k threads.ThreadKey, user string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, wrote := p.seen[visitor{k, user, true}]
@@ -55,13 +55,13 @@ func (p *visitors) follows(k store.ThreadKey, user string) bool {
 }
 
 // saw reports whether somebody has done something in a thread since then.
-func (p *visitors) saw(k store.ThreadKey, user string, since time.Time) bool {
+func (p *visitors) saw(k threads.ThreadKey, user string, since time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.seen[visitor{k, user, false}].After(since)
 }
 
 // Saw reports whether somebody has done something in a thread since then.
-func (a *Chat) Saw(k store.ThreadKey, user string, since time.Time) bool {
+func (a *Chat) Saw(k threads.ThreadKey, user string, since time.Time) bool {
 	return a.visitors.saw(k, user, since)
 }

@@ -13,7 +13,8 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/pg"
 )
 
 const (
@@ -58,7 +59,7 @@ func passes(err error) (after time.Duration, ok bool) {
 	if later, ok := errors.AsType[*laterError](err); ok {
 		return later.after, true
 	}
-	return 0, store.Passes(err)
+	return 0, pg.Passes(err)
 }
 
 // inboxKeeper is what [App.keepInbox] works on.
@@ -133,10 +134,10 @@ func (a keeper) putOff(ctx context.Context, in *Incoming, cause error) (outcome 
 	if !e.WaitsSince.IsZero() {
 		waited = time.Since(e.WaitsSince)
 	}
-	behind := errors.Is(cause, store.ErrNotYet)
+	behind := errors.Is(cause, pg.ErrNotYet)
 	if !behind && (waited > waitLimit || !again && e.Attempts >= doubtTries) {
 		a.c.Log.Error("a message was given up", zap.Int64("inbox", e.ID), zap.Int("attempts", e.Attempts+1), zap.Error(cause))
-		return store.GivenUp + whyGivenUp(cause, again)
+		return inbox.GivenUp + whyGivenUp(cause, again)
 	}
 	pause := max(after, min(waitFirst<<min(e.Attempts, 10), waitMost))
 	if behind {
@@ -230,7 +231,7 @@ func (a keeper) takeDue(ctx context.Context) {
 // it in its thread.
 func (a keeper) begin(ctx context.Context, in *Incoming) {
 	enter, leave := func() {}, func() {}
-	if in.Row.Kind == store.KindMessage {
+	if in.Row.Kind == inbox.Message {
 		enter, leave = a.inbox.lanes.reserve(in.Row.ChannelID + "/" + in.Row.ThreadTS)
 	}
 	a.inbox.begin()

@@ -22,6 +22,7 @@ import (
 	"deckhand/internal/settings"
 	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
 )
 
 func TestMain(m *testing.M) {
@@ -323,7 +324,7 @@ func TestChannelsThatWereSetUpInSlack(t *testing.T) {
 	for channel, project := range map[string]string{
 		slack.ChannelGeneral: "web", slack.ChannelEngineering: "web", slack.ChannelRandom: "api", slack.ChannelCareful: "gone",
 	} {
-		if _, err := db.Bind(t.Context(), "T0PLAYGRND", store.Binding{ChannelID: channel, Project: project, BoundBy: slack.UserAda}); err != nil {
+		if _, err := db.Bind(t.Context(), "T0PLAYGRND", threads.Binding{ChannelID: channel, Project: project, BoundBy: slack.UserAda}); err != nil {
 			t.Fatal(err)
 		}
 	}

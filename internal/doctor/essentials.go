@@ -17,6 +17,7 @@ import (
 	"deckhand/internal/settings"
 	"deckhand/internal/slackui"
 	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
 )
 
 // LeastCLI is the oldest usable Claude Code: older ones read files mentioned as @path, and settings, without
@@ -160,7 +161,7 @@ func (d *Doctor) cli(ctx context.Context) []Finding {
 
 func (d *Doctor) database(ctx context.Context) []Finding {
 	const name = "database"
-	if store.CheckURL(d.Environment.DatabaseURL) != nil {
+	if pg.CheckURL(d.Environment.DatabaseURL) != nil {
 		return []Finding{{name, Skipped, "DATABASE_URL leads nowhere, see environment"}}
 	}
 	s, err := store.Open(ctx, d.Environment.DatabaseURL, store.Options{})
@@ -169,7 +170,7 @@ func (d *Doctor) database(ctx context.Context) []Finding {
 	}
 	defer s.Close()
 	err = s.CheckSchema(ctx)
-	schema, isSchema := errors.AsType[*store.SchemaError](err)
+	schema, isSchema := errors.AsType[*pg.SchemaError](err)
 	switch {
 	case isSchema && schema.Behind():
 		return []Finding{{name, Warning, fmt.Sprintf("it answers, and its schema is %d of %d: bot run brings it up at its start, as bot migrate up does now", schema.Current, schema.Target)}}

@@ -1,4 +1,4 @@
-// Package jobs runs scheduled jobs with River, whose queue is in our own database: [Inserter] writes a [store.Job]
+// Package jobs runs scheduled jobs with River, whose queue is in our own database: [Inserter] writes a [pg.Job]
 // in the transaction that causes it, and a [Runner] of any replica passes it to the [Handler] of its kind. A job
 // whose handler fails, or whose replica dies, is retried.
 //
@@ -23,7 +23,7 @@ import (
 	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zapcore"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/upkeep"
 )
 
@@ -41,7 +41,7 @@ const (
 )
 
 // Job is a job for a handler.
-type Job[A store.JobArgs] struct {
+type Job[A pg.JobArgs] struct {
 	Args    A
 	Attempt int // from 1
 }
@@ -54,7 +54,7 @@ type Handler struct {
 
 // Handle returns the handler that calls do for each job with arguments A. After an error the job is retried with
 // growing delays, or as [Again] says. do may run concurrently for different jobs.
-func Handle[A store.JobArgs](do func(context.Context, Job[A]) error) Handler {
+func Handle[A pg.JobArgs](do func(context.Context, Job[A]) error) Handler {
 	var args A
 	return Handler{kind: args.Kind(), add: func(w *river.Workers) error {
 		return river.AddWorkerSafely(w, river.WorkFunc(func(ctx context.Context, j *river.Job[A]) error {
@@ -77,7 +77,7 @@ type Runner struct {
 
 // New returns a runner on the database at url. Jobs without a handler here are left to other replicas.
 func New(url string, log *zap.Logger, handlers ...Handler) (*Runner, error) {
-	pool, err := store.ParsePool(url, true)
+	pool, err := pg.ParsePool(url, true)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func New(url string, log *zap.Logger, handlers ...Handler) (*Runner, error) {
 		}
 		known[h.kind] = true
 	}
-	return &Runner{pool: pool, handlers: handlers, log: riverLog(log), part: upkeep.New("the job queue (deadlines, reminders, digests)", store.Cure, log)}, nil
+	return &Runner{pool: pool, handlers: handlers, log: riverLog(log), part: upkeep.New("the job queue (deadlines, reminders, digests)", pg.Cure, log)}, nil
 }
 
 // riverLog is quiet: River logs much that is irrelevant at the info level, and the same trouble every second.

@@ -16,7 +16,10 @@ import (
 	"deckhand/internal/jobs"
 	"deckhand/internal/playground/postgres"
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
 	"deckhand/internal/waittest"
 )
 
@@ -83,7 +86,7 @@ func TestAJobIsDoneOnce(t *testing.T) {
 	at := time.Now().Add(-time.Minute)
 	schedule := func(what string) {
 		t.Helper()
-		if err := s.Schedule(t.Context(), store.Job{Args: work{what}, At: at, Once: true}); err != nil {
+		if err := s.Schedule(t.Context(), pg.Job{Args: work{what}, At: at, Once: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -132,7 +135,7 @@ func TestAJobThatFailsIsDoneAgain(t *testing.T) {
 		return nil
 	}))
 	s := storetest.Open(t, url, store.Options{})
-	if err := s.Schedule(t.Context(), store.Job{Args: work{"it"}}); err != nil {
+	if err := s.Schedule(t.Context(), pg.Job{Args: work{"it"}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []int{1, 1, 2} {
@@ -155,7 +158,7 @@ func TestJobsInHandEndBeforeTheRunner(t *testing.T) {
 		return nil
 	}))
 	s := storetest.Open(t, url, store.Options{})
-	if err := s.Schedule(t.Context(), store.Job{Args: work{"it"}}); err != nil {
+	if err := s.Schedule(t.Context(), pg.Job{Args: work{"it"}}); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "the job", begun)
@@ -195,7 +198,7 @@ func TestJobsStartOnceTheirTablesAreThere(t *testing.T) {
 	if s := r.State(); !s.Up {
 		t.Errorf("state %+v", s)
 	}
-	if err := storetest.Open(t, url, store.Options{}).Schedule(t.Context(), store.Job{Args: work{"it"}}); err != nil {
+	if err := storetest.Open(t, url, store.Options{}).Schedule(t.Context(), pg.Job{Args: work{"it"}}); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "the job", done)
@@ -226,7 +229,7 @@ func TestAMissingGrantIsNamed(t *testing.T) {
 	if line := await(t, "the end of the trouble", told); line != mended {
 		t.Fatalf("the log says %q", line)
 	}
-	if err := storetest.Open(t, url, store.Options{}).Schedule(t.Context(), store.Job{Args: work{"it"}}); err != nil {
+	if err := storetest.Open(t, url, store.Options{}).Schedule(t.Context(), pg.Job{Args: work{"it"}}); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "the job", done)
@@ -243,13 +246,13 @@ func TestADeadlineOutlivesPostgres(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := server.URL()
-	if _, err := store.MigrateUp(t.Context(), url); err != nil {
+	if _, err := pg.MigrateUp(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
 	storetest.LetBotIn(t, url)
 	s := storetest.Open(t, url, store.Options{Reminders: []time.Duration{time.Hour}})
-	expired := make(chan store.Approval, 1)
-	r, told, stop := run(t, url, jobs.Handle(func(ctx context.Context, j jobs.Job[store.ApprovalDeadline]) error {
+	expired := make(chan approvals.Approval, 1)
+	r, told, stop := run(t, url, jobs.Handle(func(ctx context.Context, j jobs.Job[approvals.Deadline]) error {
 		a, ok, err := s.ExpireApproval(ctx, j.Args.ApprovalID)
 		if ok {
 			expired <- a
@@ -281,7 +284,7 @@ func TestADeadlineOutlivesPostgres(t *testing.T) {
 	if line := await(t, "the end of the trouble", told); line != mended {
 		t.Fatalf("the log says %q", line)
 	}
-	if got := await(t, "the deadline", expired); got.ID != a.ID || got.Status != store.ApprovalExpired {
+	if got := await(t, "the deadline", expired); got.ID != a.ID || got.Status != approvals.Expired {
 		t.Errorf("ended: %+v", got)
 	}
 }
@@ -300,7 +303,7 @@ func TestAnApprovalIsNotAskedWithoutItsDeadline(t *testing.T) {
 	}
 
 	storetest.Exec(t, url, `ALTER TABLE river_job ADD CHECK (kind <> 'approval_deadline') NOT VALID`)
-	lease := store.Lease{ThreadID: a.ThreadID, Owner: "replica-1", Epoch: 1}
+	lease := threads.Lease{ThreadID: a.ThreadID, Owner: "replica-1", Epoch: 1}
 	a.ID, a.RequestID, a.Input = "second", "r2", []byte(`{"command":"pwd"}`)
 	if _, err := s.Ask(t.Context(), lease, a); err == nil {
 		t.Error("an approval was asked without its deadline")

@@ -8,13 +8,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // Ledger provides the figures: a [store.Store].
 type Ledger interface {
-	Costs(ctx context.Context, q store.CostQuery) (store.CostReport, error)
-	MeterNotes(ctx context.Context, q store.CostQuery) (store.MeterNotes, error)
+	Costs(ctx context.Context, q ledger.CostQuery) (ledger.CostReport, error)
+	MeterNotes(ctx context.Context, q ledger.CostQuery) (ledger.MeterNotes, error)
 }
 
 const (
@@ -27,7 +27,7 @@ const (
 type Answer struct {
 	Question Question
 	// By is the grouping of Lines: the requested one, or Ask's choice.
-	By store.CostGroup
+	By ledger.CostGroup
 	// Previous is the period that figures are compared with.
 	Previous Period
 	// Total is the whole of the period.
@@ -42,12 +42,12 @@ type Answer struct {
 	// Threads are the dearest threads, at most five; none when one thread was asked about.
 	Threads []Line
 	// Meter has the ledger's remarks on the figures, by the lines' group.
-	Meter store.MeterNotes
+	Meter ledger.MeterNotes
 }
 
 // Line is a sum with derived figures.
 type Line struct {
-	store.CostLine
+	ledger.CostLine
 	// Share is the line's part of the total, from 0 to 1; 0 if the total is not positive.
 	Share float64
 	// Before is the cost in the previous period, if Compared: days and threads are not compared.
@@ -64,7 +64,7 @@ func (a Answer) HasContract() bool {
 }
 
 // cut are the calls of a line whose answer was cut. others says that the line sums up the rest.
-func (a Answer) cut(l Line, others bool) store.CutCalls {
+func (a Answer) cut(l Line, others bool) ledger.CutCalls {
 	if !others {
 		return a.Meter.CutBy[l.Key]
 	}
@@ -135,10 +135,10 @@ func (a *Answer) SumUp(shows func(channel string) bool) {
 	hidden := func(l Line) bool { return !shows(l.ThreadKey.ChannelID) }
 	a.Threads = slices.DeleteFunc(slices.Clone(a.Threads), hidden)
 	switch a.By {
-	case store.ByThread:
-	case store.ByChannel:
+	case ledger.ByThread:
+	case ledger.ByChannel:
 		hidden = func(l Line) bool { return !shows(l.Key) }
-	case store.ByNothing, store.ByUser, store.ByProject, store.ByModel, store.ByDay, store.ByMonth:
+	case ledger.ByNothing, ledger.ByUser, ledger.ByProject, ledger.ByModel, ledger.ByDay, ledger.ByMonth:
 		return
 	}
 	a.Lines = slices.DeleteFunc(slices.Clone(a.Lines), func(l Line) bool {
@@ -173,15 +173,15 @@ func join(sum, l Line, first bool) Line {
 
 // Ask answers a question from a team's ledger. Without a requested grouping it takes the first with more than one
 // line among people, projects, channels and models, except what was asked about.
-func Ask(ctx context.Context, ledger Ledger, q Question, team string) (Answer, error) {
+func Ask(ctx context.Context, book Ledger, q Question, team string) (Answer, error) {
 	if q.Period.loc == nil {
 		return Answer{}, errors.New("ask for costs: the question has no period; Parse gives it one")
 	}
 	a := Answer{Question: q, Previous: q.Period.Previous()}
-	var now store.CostReport
+	var now ledger.CostReport
 	for _, by := range groupingsFor(q) {
 		var err error
-		if now, err = ledger.Costs(ctx, q.query(team, q.Period, by, limitOf(by))); err != nil {
+		if now, err = book.Costs(ctx, q.query(team, q.Period, by, limitOf(by))); err != nil {
 			return Answer{}, fmt.Errorf("ask for costs by %s: %w", by, err)
 		}
 		a.By = by
@@ -190,13 +190,13 @@ func Ask(ctx context.Context, ledger Ledger, q Question, team string) (Answer, e
 		}
 	}
 
-	var before, series, threads store.CostReport
+	var before, series, threads ledger.CostReport
 	unit, seriesBy := unitFor(q.Period)
 	g, ctx := errgroup.WithContext(ctx)
-	ask := func(into *store.CostReport, p Period, by store.CostGroup, limit int) {
+	ask := func(into *ledger.CostReport, p Period, by ledger.CostGroup, limit int) {
 		g.Go(func() error {
 			var err error
-			if *into, err = ledger.Costs(ctx, q.query(team, p, by, limit)); err != nil {
+			if *into, err = book.Costs(ctx, q.query(team, p, by, limit)); err != nil {
 				return fmt.Errorf("ask for costs of %s by %s: %w", p.Name, by, err)
 			}
 			return nil
@@ -204,7 +204,7 @@ func Ask(ctx context.Context, ledger Ledger, q Question, team string) (Answer, e
 	}
 	beforeBy := a.By
 	if !hasBefore(a.By) {
-		beforeBy = store.ByNothing
+		beforeBy = ledger.ByNothing
 	}
 	ask(&before, a.Previous, beforeBy, limitOf(beforeBy))
 	switch {
@@ -216,14 +216,14 @@ func Ask(ctx context.Context, ledger Ledger, q Question, team string) (Answer, e
 	}
 	switch {
 	case now.Total.Entries == 0 || q.ThreadID != 0:
-	case a.By == store.ByThread:
+	case a.By == ledger.ByThread:
 		threads.Lines = now.Lines[:min(topThreads, len(now.Lines))]
 	default:
-		ask(&threads, q.Period, store.ByThread, topThreads)
+		ask(&threads, q.Period, ledger.ByThread, topThreads)
 	}
 	g.Go(func() error {
 		var err error
-		a.Meter, err = ledger.MeterNotes(ctx, q.query(team, q.Period, a.By, 0))
+		a.Meter, err = book.MeterNotes(ctx, q.query(team, q.Period, a.By, 0))
 		return err
 	})
 	if err := g.Wait(); err != nil {
@@ -239,7 +239,7 @@ func Ask(ctx context.Context, ledger Ledger, q Question, team string) (Answer, e
 }
 
 // fill takes over the figures and compares them.
-func (a *Answer) fill(now, before store.CostReport) {
+func (a *Answer) fill(now, before ledger.CostReport) {
 	total := now.Total.MicroUSD
 	a.Total = Line{CostLine: now.Total, Before: before.Total.MicroUSD, Compared: true}
 	a.Total.Share = share(total, total)
@@ -266,37 +266,37 @@ func share(part, total int64) float64 {
 
 // hasBefore reports whether a group's lines have a counterpart in the previous period: days have none, and threads
 // rarely.
-func hasBefore(by store.CostGroup) bool {
+func hasBefore(by ledger.CostGroup) bool {
 	switch by {
-	case store.ByUser, store.ByChannel, store.ByProject, store.ByModel:
+	case ledger.ByUser, ledger.ByChannel, ledger.ByProject, ledger.ByModel:
 		return true
-	case store.ByNothing, store.ByThread, store.ByDay, store.ByMonth:
+	case ledger.ByNothing, ledger.ByThread, ledger.ByDay, ledger.ByMonth:
 	}
 	return false
 }
 
-func limitOf(by store.CostGroup) int {
+func limitOf(by ledger.CostGroup) int {
 	switch by {
-	case store.ByNothing, store.ByDay, store.ByMonth:
+	case ledger.ByNothing, ledger.ByDay, ledger.ByMonth:
 		return 0
-	case store.ByThread:
+	case ledger.ByThread:
 		return 1000
-	case store.ByUser, store.ByChannel, store.ByProject, store.ByModel:
+	case ledger.ByUser, ledger.ByChannel, ledger.ByProject, ledger.ByModel:
 	}
 	return maxLines
 }
 
 // groupingsFor are the groupings to try, the most informative first, without those narrowed to one value.
-func groupingsFor(q Question) []store.CostGroup {
-	if q.By != store.ByNothing {
-		return []store.CostGroup{q.By}
+func groupingsFor(q Question) []ledger.CostGroup {
+	if q.By != ledger.ByNothing {
+		return []ledger.CostGroup{q.By}
 	}
-	var several, open []store.CostGroup
+	var several, open []ledger.CostGroup
 	for _, f := range []struct {
-		by  store.CostGroup
+		by  ledger.CostGroup
 		ids []string
-	}{{store.ByUser, q.Users}, {store.ByProject, q.Projects}, {store.ByChannel, q.Channels}, {store.ByModel, q.Models}} {
-		inThread := q.ThreadID != 0 && (f.by == store.ByProject || f.by == store.ByChannel)
+	}{{ledger.ByUser, q.Users}, {ledger.ByProject, q.Projects}, {ledger.ByChannel, q.Channels}, {ledger.ByModel, q.Models}} {
+		inThread := q.ThreadID != 0 && (f.by == ledger.ByProject || f.by == ledger.ByChannel)
 		switch {
 		case len(f.ids) > 1:
 			several = append(several, f.by)
@@ -306,7 +306,7 @@ func groupingsFor(q Question) []store.CostGroup {
 	}
 	all := append(several, open...)
 	if len(all) == 0 {
-		return []store.CostGroup{store.ByDay}
+		return []ledger.CostGroup{ledger.ByDay}
 	}
 	return all
 }

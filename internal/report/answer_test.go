@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"deckhand/internal/money"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 func TestAnAnswerAddsUp(t *testing.T) {
@@ -64,7 +64,7 @@ func TestAnAnswerIsComparedWithThePeriodBefore(t *testing.T) {
 		return d.Add(12 * time.Hour)
 	}
 	entry := func(day, user string, micro int64) booked {
-		return booked{at: at(day), user: user, line: store.CostLine{Turns: 2, Entries: 1, MicroUSD: micro}}
+		return booked{at: at(day), user: user, line: ledger.CostLine{Turns: 2, Entries: 1, MicroUSD: micro}}
 	}
 	ledger := books{
 		entry("2026-10-05", "U1", 100), entry("2026-09-05", "U1", 80),
@@ -99,30 +99,30 @@ func TestAnAnswerIsComparedWithThePeriodBefore(t *testing.T) {
 
 func TestTheMostTellingGroupingIsChosen(t *testing.T) {
 	t.Parallel()
-	ledger := autumn(t)
-	moved := slices.Clone(ledger)
+	book := autumn(t)
+	moved := slices.Clone(book)
 	for i := range moved {
 		if moved[i].at.Month() == time.November && i%2 == 0 {
 			moved[i].project = "moon"
 		}
 	}
-	one := books{ledger[0]}
+	one := books{book[0]}
 	one[0].at = saturday(t).Now
 	for _, c := range []struct {
 		ledger books
 		said   string
-		want   store.CostGroup
+		want   ledger.CostGroup
 	}{
-		{ledger, "", store.ByUser},
-		{ledger, "for <@U100>", store.ByModel}, // always in one project and channel
-		{ledger, "for <@U100>, <@U101>", store.ByUser},
-		{moved, "for <@U100>", store.ByProject},
-		{ledger, "for project web", store.ByUser},
-		{ledger, "for project web, api", store.ByProject},
-		{ledger, "for opus", store.ByUser},
-		{ledger, "by thread for <@U100>", store.ByThread},
-		{one, "", store.ByModel},
-		{ledger, "for project shop-floor", store.ByUser},
+		{book, "", ledger.ByUser},
+		{book, "for <@U100>", ledger.ByModel}, // always in one project and channel
+		{book, "for <@U100>, <@U101>", ledger.ByUser},
+		{moved, "for <@U100>", ledger.ByProject},
+		{book, "for project web", ledger.ByUser},
+		{book, "for project web, api", ledger.ByProject},
+		{book, "for opus", ledger.ByUser},
+		{book, "by thread for <@U100>", ledger.ByThread},
+		{one, "", ledger.ByModel},
+		{book, "for project shop-floor", ledger.ByUser},
 	} {
 		if a := mustAsk(t, c.ledger, c.said); a.By != c.want {
 			t.Errorf("%q is by %s, want %s", c.said, a.By, c.want)
@@ -148,14 +148,14 @@ func TestNothingSpent(t *testing.T) {
 
 func TestAThreadHasNoTopThreads(t *testing.T) {
 	t.Parallel()
-	ledger := autumn(t)
+	book := autumn(t)
 	o := saturday(t)
-	o.ThreadID = ledger[len(ledger)-1].thread
-	a, err := Ask(t.Context(), ledger, mustParse(t, "this thread", o), "T1")
+	o.ThreadID = book[len(book)-1].thread
+	a, err := Ask(t.Context(), book, mustParse(t, "this thread", o), "T1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Empty() || len(a.Threads) != 0 || a.By != store.ByUser {
+	if a.Empty() || len(a.Threads) != 0 || a.By != ledger.ByUser {
 		t.Errorf("by %s with %d threads", a.By, len(a.Threads))
 	}
 }
@@ -163,27 +163,27 @@ func TestAThreadHasNoTopThreads(t *testing.T) {
 // broken fails for one grouping.
 type broken struct {
 	books
-	by store.CostGroup
+	by ledger.CostGroup
 }
 
 var errBroken = errors.New("the ledger is broken")
 
-func (b broken) Costs(ctx context.Context, q store.CostQuery) (store.CostReport, error) {
+func (b broken) Costs(ctx context.Context, q ledger.CostQuery) (ledger.CostReport, error) {
 	if q.By == b.by {
-		return store.CostReport{}, errBroken
+		return ledger.CostReport{}, errBroken
 	}
 	return b.books.Costs(ctx, q)
 }
 
 func TestALedgerThatFails(t *testing.T) {
 	t.Parallel()
-	for _, by := range []store.CostGroup{store.ByUser, store.ByDay, store.ByThread} {
+	for _, by := range []ledger.CostGroup{ledger.ByUser, ledger.ByDay, ledger.ByThread} {
 		_, err := Ask(t.Context(), broken{autumn(t), by}, mustParse(t, "by user", saturday(t)), "T1")
 		if !errors.Is(err, errBroken) {
 			t.Errorf("failing by %s gave %v", by, err)
 		}
 	}
-	if _, err := Ask(t.Context(), broken{autumn(t), store.ByNothing}, mustParse(t, "by day", saturday(t)), "T1"); !errors.Is(err, errBroken) {
+	if _, err := Ask(t.Context(), broken{autumn(t), ledger.ByNothing}, mustParse(t, "by day", saturday(t)), "T1"); !errors.Is(err, errBroken) {
 		t.Errorf("failing for the period before gave %v", err)
 	}
 }
@@ -198,7 +198,7 @@ func TestAQuestionWithoutAPeriodIsNotAsked(t *testing.T) {
 func TestDaysOfAnotherZoneAreNotLost(t *testing.T) {
 	t.Parallel()
 	p := mustParse(t, "last week", saturday(t)).Period
-	s := newSeries(p, "day", []store.CostLine{
+	s := newSeries(p, "day", []ledger.CostLine{
 		{Key: "2026-11-08", MicroUSD: 1}, {Key: "2026-11-09", MicroUSD: 2}, {Key: "2026-11-15", MicroUSD: 4}, {Key: "2026-11-16", MicroUSD: 8},
 	})
 	if first, last := s.Points[0].MicroUSD, s.Points[6].MicroUSD; first != 3 || last != 12 {
@@ -209,11 +209,11 @@ func TestDaysOfAnotherZoneAreNotLost(t *testing.T) {
 func TestThousandsOfPeople(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 10, 5, 12, 0, 0, 0, time.UTC)
-	var ledger books
+	var book books
 	for i := range 6000 {
-		ledger = append(ledger, booked{at: at, user: "U" + string(rune('A'+i%26)) + time.Duration(i).String(), line: store.CostLine{Turns: 1, Entries: 1, MicroUSD: int64(1000 + i)}})
+		book = append(book, booked{at: at, user: "U" + string(rune('A'+i%26)) + time.Duration(i).String(), line: ledger.CostLine{Turns: 1, Entries: 1, MicroUSD: int64(1000 + i)}})
 	}
-	a := mustAsk(t, ledger, "last month by user")
+	a := mustAsk(t, book, "last month by user")
 	if len(a.Lines) != maxLines || a.More != 1000 || a.Rest.Turns != 1000 || a.Rest.Compared {
 		t.Errorf("%d lines, %d more, rest %+v", len(a.Lines), a.More, a.Rest)
 	}
@@ -225,9 +225,9 @@ func TestThousandsOfPeople(t *testing.T) {
 // TestOnlyWhatIsShownIsNamed: the ids of a table, dearest first, or of a whole file.
 func TestOnlyWhatIsShownIsNamed(t *testing.T) {
 	t.Parallel()
-	a := Answer{By: store.ByUser, Question: Question{Users: []string{"U9"}, Channels: []string{"C9"}}}
+	a := Answer{By: ledger.ByUser, Question: Question{Users: []string{"U9"}, Channels: []string{"C9"}}}
 	for i := range 100 {
-		a.Lines = append(a.Lines, Line{CostLine: store.CostLine{Key: "U" + strconv.Itoa(i), MicroUSD: int64(100 - i)}})
+		a.Lines = append(a.Lines, Line{CostLine: ledger.CostLine{Key: "U" + strconv.Itoa(i), MicroUSD: int64(100 - i)}})
 	}
 	thread := Line{}
 	thread.ThreadKey.ChannelID = "C1"
@@ -245,12 +245,12 @@ func TestOnlyWhatIsShownIsNamed(t *testing.T) {
 func TestSumUp(t *testing.T) {
 	t.Parallel()
 	line := func(key string, micro int64) Line {
-		l := Line{CostLine: store.CostLine{Key: key, MicroUSD: micro, Turns: 1, Entries: 1}, Share: float64(micro) / 100, Before: 1, Compared: true}
+		l := Line{CostLine: ledger.CostLine{Key: key, MicroUSD: micro, Turns: 1, Entries: 1}, Share: float64(micro) / 100, Before: 1, Compared: true}
 		l.ThreadKey.ChannelID = key
 		return l
 	}
 	a := Answer{
-		By: store.ByChannel, Lines: []Line{line("C0WEB", 40), line("D0OTHER", 30), line("C0OPS", 20), line("D0USER", 10)},
+		By: ledger.ByChannel, Lines: []Line{line("C0WEB", 40), line("D0OTHER", 30), line("C0OPS", 20), line("D0USER", 10)},
 		Threads: []Line{line("D0OTHER", 30), line("C0WEB", 5)},
 	}
 	a.SumUp(func(channel string) bool { return channel == "C0WEB" || channel == "D0USER" })

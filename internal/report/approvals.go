@@ -12,7 +12,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // Approvals says who decides, how fast and how often yes. It is also its JSON: fields
@@ -35,7 +35,7 @@ type FeedbackLine struct {
 }
 
 // NewApprovals is what a team decided from since until until, with people's names.
-func NewApprovals(team string, since, until time.Time, r store.ApprovalsReport, names Names) Approvals {
+func NewApprovals(team string, since, until time.Time, r approvals.Report, names Names) Approvals {
 	out := Approvals{Since: since.UTC().Truncate(time.Second), Until: until.UTC().Truncate(time.Second), Team: team, Feedback: []FeedbackLine{}}
 	for _, f := range r.Feedback {
 		out.Feedback = append(out.Feedback, FeedbackLine(f))
@@ -70,7 +70,7 @@ type ApprovalLine struct {
 	Quick  int64   `json:"within_2_seconds"`
 }
 
-func newApprovalLine(group string, s store.ApprovalStats) ApprovalLine {
+func newApprovalLine(group string, s approvals.Stats) ApprovalLine {
 	l := ApprovalLine{
 		Group: group, ID: s.Name, Decisions: s.Allowed + s.Denied, Allowed: s.Allowed, Denied: s.Denied, Expired: s.Expired,
 		Median: s.Median.Round(time.Millisecond).Seconds(), P95: s.P95.Round(time.Millisecond).Seconds(), Quick: s.Quick,

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 type approvers map[string]string
@@ -19,10 +19,10 @@ func (a approvers) ChannelName(string) string                      { return "" }
 func TestHowATeamDecides(t *testing.T) {
 	t.Parallel()
 	since := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
-	found := store.ApprovalsReport{
-		Total:    store.ApprovalStats{Allowed: 2, Denied: 1, Expired: 1, Quick: 1, Median: 1500 * time.Millisecond, P95: 3 * time.Minute},
-		ByPerson: []store.ApprovalStats{{Name: "U1", Allowed: 2, Denied: 1, Quick: 1, Median: 1500 * time.Millisecond, P95: 3 * time.Minute}},
-		ByRule:   []store.ApprovalStats{{Name: "=deploys", Expired: 1}},
+	found := approvals.Report{
+		Total:    approvals.Stats{Allowed: 2, Denied: 1, Expired: 1, Quick: 1, Median: 1500 * time.Millisecond, P95: 3 * time.Minute},
+		ByPerson: []approvals.Stats{{Name: "U1", Allowed: 2, Denied: 1, Quick: 1, Median: 1500 * time.Millisecond, P95: 3 * time.Minute}},
+		ByRule:   []approvals.Stats{{Name: "=deploys", Expired: 1}},
 	}
 	a := NewApprovals("T1", since, since.AddDate(0, 1, 0), found, approvers{"U1": "山田"})
 	var table, csv bytes.Buffer
@@ -52,7 +52,7 @@ Rule      Decisions  Allowed  Median   95 %  ≤ 2 s
 		}
 	}
 	table.Reset()
-	if err := NewApprovals("T1", since, since, store.ApprovalsReport{}, nil).Table(&table); err != nil || !strings.Contains(table.String(), "Nobody was asked") {
+	if err := NewApprovals("T1", since, since, approvals.Report{}, nil).Table(&table); err != nil || !strings.Contains(table.String(), "Nobody was asked") {
 		t.Errorf("%v: %s", err, table.String())
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 
 	"deckhand/internal/money"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // A chart's size in points; its image has two pixels for each.
@@ -89,12 +89,12 @@ func paint(a Answer, names Names, dark bool) *vgimg.Canvas {
 // grouping was asked for that has more than one line, or the period is too short.
 func (a Answer) OverTime() bool {
 	switch {
-	case a.By == store.ByDay || a.By == store.ByMonth:
+	case a.By == ledger.ByDay || a.By == ledger.ByMonth:
 		return len(a.Series.Points) > 0
 	case len(a.Lines) < 2:
 		return len(a.Series.Points) > 0
 	}
-	return a.Question.By == store.ByNothing && len(a.Series.Points) > 2
+	return a.Question.By == ledger.ByNothing && len(a.Series.Points) > 2
 }
 
 // head writes what the chart is of.

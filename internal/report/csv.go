@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"deckhand/internal/money"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // csvHeader names the columns. New ones go to the end: spreadsheets refer to places.
@@ -37,7 +37,7 @@ func CSV(w io.Writer, a Answer, names Names) error {
 	write(csvHeader)
 	for _, l := range a.Lines {
 		name := a.Name(a.By, l, names)
-		if a.By == store.ByThread {
+		if a.By == ledger.ByThread {
 			name = ""
 		}
 		write(csvRecord(a, l, a.cut(l, false), name, names))
@@ -52,17 +52,17 @@ func CSV(w io.Writer, a Answer, names Names) error {
 	return nil
 }
 
-func csvRecord(a Answer, l Line, cut store.CutCalls, name string, names Names) []string {
+func csvRecord(a Answer, l Line, cut ledger.CutCalls, name string, names Names) []string {
 	p := a.Question.Period
 	from, to := isoDay(p.first), isoDay(p.end.AddDate(0, 0, -1))
 	switch a.By {
-	case store.ByDay:
+	case ledger.ByDay:
 		from, to = l.Key, l.Key
-	case store.ByMonth:
+	case ledger.ByMonth:
 		if month, err := time.Parse("2006-01", l.Key); err == nil {
 			from, to = isoDay(later(month, p.first)), isoDay(earlier(addMonths(month, 1), p.end).AddDate(0, 0, -1))
 		}
-	case store.ByNothing, store.ByUser, store.ByChannel, store.ByProject, store.ByModel, store.ByThread:
+	case ledger.ByNothing, ledger.ByUser, ledger.ByChannel, ledger.ByProject, ledger.ByModel, ledger.ByThread:
 	}
 	channel, channelLabel, ts, project := "", "", "", ""
 	if l.ThreadKey.ChannelID != "" {

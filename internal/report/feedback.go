@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/turns"
 )
 
 // Feedback is what people think of the answers, and why. It is also its JSON: fields are
@@ -39,7 +39,7 @@ type FeedbackReason struct {
 
 // NewFeedback is what people said from since until until. names may be nil, and workspace,
 // the workspace's address, empty.
-func NewFeedback(team string, since, until time.Time, found store.FeedbackReport, names Names, workspace string) Feedback {
+func NewFeedback(team string, since, until time.Time, found turns.FeedbackReport, names Names, workspace string) Feedback {
 	out := Feedback{Since: since.UTC().Truncate(time.Second), Until: until.UTC().Truncate(time.Second), Team: team, Projects: []FeedbackLine{}, Reasons: []FeedbackReason{}}
 	for _, p := range found.Projects {
 		out.Projects = append(out.Projects, FeedbackLine(p))

@@ -8,15 +8,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/turns"
 )
 
 func TestWhatPeopleThink(t *testing.T) {
 	t.Parallel()
 	since := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
-	found := store.FeedbackReport{
-		Projects: []store.FeedbackStats{{Project: "web", Good: 2, Bad: 1}},
-		Reasons: []store.FeedbackReason{
+	found := turns.FeedbackReport{
+		Projects: []turns.FeedbackStats{{Project: "web", Good: 2, Bad: 1}},
+		Reasons: []turns.FeedbackReason{
 			{Project: "web", ChannelID: "C1", ThreadTS: "1.000001", MessageTS: "1.000002", UserID: "U1", Reason: "=it\n\x1b[31mfailed", At: since},
 			{Project: "web", ChannelID: "C1", ThreadTS: "1.000001", UserID: "U2", Good: true, Reason: "fine", At: since},
 		},
@@ -50,7 +50,7 @@ web         2    1
 		t.Errorf("the file: %s", csv.String())
 	}
 	table.Reset()
-	if err := NewFeedback("T1", since, since, store.FeedbackReport{}, nil, "").Table(&table); err != nil || !strings.Contains(table.String(), "No answer has a rating") {
+	if err := NewFeedback("T1", since, since, turns.FeedbackReport{}, nil, "").Table(&table); err != nil || !strings.Contains(table.String(), "No answer has a rating") {
 		t.Errorf("%v: %s", err, table.String())
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // jsonAnswer is an answer for programs. Its names are a promise: fields are added,
@@ -100,7 +100,7 @@ func JSON(w io.Writer, a Answer, names Names) error {
 	out := jsonAnswer{
 		Question: a.Question.String(), By: string(a.By),
 		Period: periodJSON(a.Question.Period), Previous: periodJSON(a.Previous),
-		Total: lineJSON(a.Total, ""), Lines: linesJSON(a, a.By, a.Lines, names), Threads: linesJSON(a, store.ByThread, a.Threads, names),
+		Total: lineJSON(a.Total, ""), Lines: linesJSON(a, a.By, a.Lines, names), Threads: linesJSON(a, ledger.ByThread, a.Threads, names),
 		Series: jsonSeries{Unit: a.Series.Unit, Points: []jsonPoint{}}, Meter: meterJSON(a.Meter),
 	}
 	if a.More > 0 {
@@ -127,7 +127,7 @@ func WriteJSON(w io.Writer, report any) error {
 	return nil
 }
 
-func meterJSON(m store.MeterNotes) jsonMeter {
+func meterJSON(m ledger.MeterNotes) jsonMeter {
 	out := jsonMeter{Unpriced: []jsonUnpriced{}, CutCalls: m.Cut.Calls, Bound: m.Cut.BoundMicroUSD}
 	if !m.Since.IsZero() {
 		since := m.Since.UTC()
@@ -150,7 +150,7 @@ func periodJSON(p Period) jsonPeriod {
 	}
 }
 
-func linesJSON(a Answer, by store.CostGroup, lines []Line, names Names) []jsonLine {
+func linesJSON(a Answer, by ledger.CostGroup, lines []Line, names Names) []jsonLine {
 	out := make([]jsonLine, len(lines))
 	for i, l := range lines {
 		out[i] = lineJSON(l, a.Name(by, l, names))

@@ -14,7 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/threads"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -82,15 +83,15 @@ type booked struct {
 	at                            time.Time
 	user, channel, project, model string
 	thread                        int64
-	line                          store.CostLine
+	line                          ledger.CostLine
 }
 
 // books are a ledger in memory. Its days are those of the period that is asked about.
 type books []booked
 
-func (b books) Costs(ctx context.Context, q store.CostQuery) (store.CostReport, error) {
+func (b books) Costs(ctx context.Context, q ledger.CostQuery) (ledger.CostReport, error) {
 	if err := ctx.Err(); err != nil {
-		return store.CostReport{}, err
+		return ledger.CostReport{}, err
 	}
 	in := func(list []string, s string) bool { return len(list) == 0 || slices.Contains(list, s) }
 	sums := map[string]*Line{}
@@ -101,16 +102,16 @@ func (b books) Costs(ctx context.Context, q store.CostQuery) (store.CostReport, 
 			!in(q.Projects, e.project) || !in(q.Models, e.model) || (q.ThreadID != 0 && q.ThreadID != e.thread) {
 			continue
 		}
-		key := map[store.CostGroup]string{
-			store.ByUser: e.user, store.ByChannel: e.channel, store.ByProject: e.project, store.ByModel: e.model,
-			store.ByThread: strconv.FormatInt(e.thread, 10),
-			store.ByDay:    e.at.In(q.From.Location()).Format(time.DateOnly), store.ByMonth: e.at.In(q.From.Location()).Format("2006-01"),
+		key := map[ledger.CostGroup]string{
+			ledger.ByUser: e.user, ledger.ByChannel: e.channel, ledger.ByProject: e.project, ledger.ByModel: e.model,
+			ledger.ByThread: strconv.FormatInt(e.thread, 10),
+			ledger.ByDay:    e.at.In(q.From.Location()).Format(time.DateOnly), ledger.ByMonth: e.at.In(q.From.Location()).Format("2006-01"),
 		}[q.By]
 		if sums[key] == nil {
-			sums[key] = &Line{CostLine: store.CostLine{Key: key}}
-			if q.By == store.ByThread {
+			sums[key] = &Line{CostLine: ledger.CostLine{Key: key}}
+			if q.By == ledger.ByThread {
 				ts := strconv.FormatInt(1_767_254_400+e.thread/3*86_400+e.thread%3*600, 10) + ".000100"
-				sums[key].ThreadKey, sums[key].Project = store.ThreadKey{TeamID: "T1", ChannelID: e.channel, ThreadTS: ts}, e.project
+				sums[key].ThreadKey, sums[key].Project = threads.ThreadKey{TeamID: "T1", ChannelID: e.channel, ThreadTS: ts}, e.project
 			}
 			keys = append(keys, key)
 		}
@@ -118,16 +119,16 @@ func (b books) Costs(ctx context.Context, q store.CostQuery) (store.CostReport, 
 		total.Add(e.line)
 	}
 	slices.SortFunc(keys, func(x, y string) int {
-		if c := compare(sums[y].MicroUSD, sums[x].MicroUSD); c != 0 && q.By != store.ByDay && q.By != store.ByMonth {
+		if c := compare(sums[y].MicroUSD, sums[x].MicroUSD); c != 0 && q.By != ledger.ByDay && q.By != ledger.ByMonth {
 			return c
 		}
 		return cmpStrings(x, y)
 	})
-	out := store.CostReport{Total: total.CostLine}
+	out := ledger.CostReport{Total: total.CostLine}
 	var rest Line
 	for i, key := range keys {
 		switch {
-		case q.By == store.ByNothing:
+		case q.By == ledger.ByNothing:
 		case q.Limit > 0 && i >= q.Limit:
 			rest.Add(sums[key].CostLine)
 			out.More++
@@ -140,8 +141,8 @@ func (b books) Costs(ctx context.Context, q store.CostQuery) (store.CostReport, 
 }
 
 // MeterNotes tells nothing: tests say themselves what there is to note.
-func (b books) MeterNotes(ctx context.Context, _ store.CostQuery) (store.MeterNotes, error) {
-	return store.MeterNotes{}, ctx.Err()
+func (b books) MeterNotes(ctx context.Context, _ ledger.CostQuery) (ledger.MeterNotes, error) {
+	return ledger.MeterNotes{}, ctx.Err()
 }
 
 func cmpStrings(a, b string) int {
@@ -174,7 +175,7 @@ func autumn(t testing.TB) books {
 			e := booked{
 				at: day.Add(time.Duration(u) * time.Minute), user: "U" + strconv.Itoa(100+u), channel: "C" + strconv.Itoa(1+u%3),
 				project: []string{"web", "api"}[u%2], model: models[(n+u)%3], thread: int64(n*3 + u%2),
-				line: store.CostLine{
+				line: ledger.CostLine{
 					Turns: 1, Approved: int64(u % 2), Entries: 1, Input: cost / 9, Output: cost / 40, CacheRead: cost * 3,
 					CacheWrite5m: cost / 7, WebSearches: int64(n % 2), MicroUSD: cost,
 				},

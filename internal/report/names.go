@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // Names knows what people call the ids of an [Answer], when it is written out. It is
@@ -30,10 +30,10 @@ func (a Answer) IDs(lines int) (people, channels []string) {
 		shown, _, _ = a.Top(lines)
 	}
 	for _, l := range shown {
-		if a.By == store.ByUser {
+		if a.By == ledger.ByUser {
 			people = append(people, l.Key)
 		}
-		if a.By == store.ByChannel {
+		if a.By == ledger.ByChannel {
 			channels = append(channels, l.Key)
 		}
 		channels = append(channels, l.ThreadKey.ChannelID)
@@ -56,23 +56,23 @@ func distinct(ids []string) []string {
 
 // Name is what the line of a grouping is called: a person's name, "#general", a
 // project, a model, a day. It is safe to print and may not be unique.
-func (a Answer) Name(by store.CostGroup, l Line, names Names) string {
+func (a Answer) Name(by ledger.CostGroup, l Line, names Names) string {
 	switch by {
-	case store.ByUser:
+	case ledger.ByUser:
 		return userName(l.Key, names)
-	case store.ByChannel:
+	case ledger.ByChannel:
 		return channelName(l.Key, names)
-	case store.ByThread:
+	case ledger.ByThread:
 		return a.threadName(l, names)
-	case store.ByDay:
+	case ledger.ByDay:
 		if t, err := time.Parse(time.DateOnly, l.Key); err == nil {
 			return t.Format("Mon 2 Jan 2006")
 		}
-	case store.ByMonth:
+	case ledger.ByMonth:
 		if t, err := time.Parse("2006-01", l.Key); err == nil {
 			return t.Format("January 2006")
 		}
-	case store.ByNothing, store.ByProject, store.ByModel:
+	case ledger.ByNothing, ledger.ByProject, ledger.ByModel:
 	}
 	return orNone(printable(l.Key))
 }
@@ -157,7 +157,7 @@ func printable(s string) string {
 
 // Labels are the names of lines as [Answer.Name] gives them, with the id where two are
 // called the same.
-func (a Answer) Labels(by store.CostGroup, lines []Line, names Names) []string {
+func (a Answer) Labels(by ledger.CostGroup, lines []Line, names Names) []string {
 	out := make([]string, len(lines))
 	seen := map[string]int{}
 	for i, l := range lines {

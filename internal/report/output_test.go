@@ -18,7 +18,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"deckhand/internal/money"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // shown are the answers that the golden files hold.
@@ -267,9 +267,9 @@ func TestChartsAreDrawnLightAndDark(t *testing.T) {
 func TestBarsAreAsLongAsTheirValues(t *testing.T) {
 	t.Parallel()
 	line := func(key string, micro int64) Line {
-		return Line{CostLine: store.CostLine{Key: key, MicroUSD: micro, Entries: 1, Turns: 1}}
+		return Line{CostLine: ledger.CostLine{Key: key, MicroUSD: micro, Entries: 1, Turns: 1}}
 	}
-	a := Answer{Question: mustParse(t, "last month by project", saturday(t)), By: store.ByProject}
+	a := Answer{Question: mustParse(t, "last month by project", saturday(t)), By: ledger.ByProject}
 	a.Lines = []Line{line("one", 80_000_000), line("two", 40_000_000)}
 	a.Total = line("", 120_000_000)
 	img := pixels(t, a, false)
@@ -293,15 +293,15 @@ func TestBarsAreAsLongAsTheirValues(t *testing.T) {
 func TestChartsOfOddAnswers(t *testing.T) {
 	t.Parallel()
 	q := mustParse(t, "last month", saturday(t))
-	back := Line{CostLine: store.CostLine{Key: "x", MicroUSD: -5_000_000, Entries: 1}}
-	series := newSeries(q.Period, "day", []store.CostLine{{Key: "2026-10-05", MicroUSD: -5_000_000}, {Key: "2026-10-06", MicroUSD: 1}})
-	huge := newSeries(q.Period, "day", []store.CostLine{{Key: "2026-10-05", MicroUSD: 1 << 62}})
+	back := Line{CostLine: ledger.CostLine{Key: "x", MicroUSD: -5_000_000, Entries: 1}}
+	series := newSeries(q.Period, "day", []ledger.CostLine{{Key: "2026-10-05", MicroUSD: -5_000_000}, {Key: "2026-10-06", MicroUSD: 1}})
+	huge := newSeries(q.Period, "day", []ledger.CostLine{{Key: "2026-10-05", MicroUSD: 1 << 62}})
 	for name, a := range map[string]Answer{
 		"nothing at all":            {},
-		"a correction only":         {Question: q, Total: back, Lines: []Line{back}, By: store.ByUser, Series: series},
-		"corrections by group":      {Question: mustParse(t, "by user", saturday(t)), Total: back, Lines: []Line{back, back}, By: store.ByUser, Series: series},
-		"more than there can be":    {Question: q, Total: Line{CostLine: store.CostLine{MicroUSD: 1 << 62, Entries: 1}}, Series: huge},
-		"entries that cost nothing": {Question: q, Total: Line{CostLine: store.CostLine{Entries: 3}}, Series: newSeries(q.Period, "day", nil)},
+		"a correction only":         {Question: q, Total: back, Lines: []Line{back}, By: ledger.ByUser, Series: series},
+		"corrections by group":      {Question: mustParse(t, "by user", saturday(t)), Total: back, Lines: []Line{back, back}, By: ledger.ByUser, Series: series},
+		"more than there can be":    {Question: q, Total: Line{CostLine: ledger.CostLine{MicroUSD: 1 << 62, Entries: 1}}, Series: huge},
+		"entries that cost nothing": {Question: q, Total: Line{CostLine: ledger.CostLine{Entries: 3}}, Series: newSeries(q.Period, "day", nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -344,10 +344,10 @@ func TestTimesAreShort(t *testing.T) {
 func TestAnAnswerSaysWhatIsNotInItsAmounts(t *testing.T) {
 	t.Parallel()
 	a := mustAsk(t, autumn(t), "last month by project")
-	a.Meter = store.MeterNotes{
+	a.Meter = ledger.MeterNotes{
 		Since:    time.Date(2026, 10, 12, 9, 0, 0, 0, time.UTC),
-		Unpriced: []store.UnpricedModel{{Model: "claude-next", Calls: 12, MicroUSD: 1_200_000}, {Model: "b"}, {Model: "c"}, {Model: "d"}},
-		Cut:      store.CutCalls{Calls: 3, BoundMicroUSD: 400_000}, CutBy: map[string]store.CutCalls{"web": {Calls: 1, BoundMicroUSD: 100_000}},
+		Unpriced: []ledger.UnpricedModel{{Model: "claude-next", Calls: 12, MicroUSD: 1_200_000}, {Model: "b"}, {Model: "c"}, {Model: "d"}},
+		Cut:      ledger.CutCalls{Calls: 3, BoundMicroUSD: 400_000}, CutBy: map[string]ledger.CutCalls{"web": {Calls: 1, BoundMicroUSD: 100_000}},
 	}
 	want := []string{
 		"Up to $0.40 more may have been billed for 3 calls that were cut.",
@@ -365,7 +365,7 @@ func TestAnAnswerSaysWhatIsNotInItsAmounts(t *testing.T) {
 	if err := CSV(&file, a, nil); err != nil || !strings.Contains(file.String(), "cut_calls,bound_micro_usd\r\n") || !strings.Contains(file.String(), ",1,100000\r\n") {
 		t.Errorf("%v\n%s", err, file.String())
 	}
-	if rest := a.cut(a.Rest, true); rest != (store.CutCalls{Calls: 2, BoundMicroUSD: 300_000}) {
+	if rest := a.cut(a.Rest, true); rest != (ledger.CutCalls{Calls: 2, BoundMicroUSD: 300_000}) {
 		t.Errorf("the others have %+v", rest)
 	}
 }

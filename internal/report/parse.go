@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"deckhand/internal/spelling"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // ParseError says why a question cannot be answered.
@@ -166,7 +166,7 @@ func read(text string, o Context) *reading {
 	}
 	if r.q.Period.text == "" {
 		period := usual
-		if r.q.By == store.ByMonth {
+		if r.q.By == ledger.ByMonth {
 			period = "this year"
 		}
 		r.q.Period, _, _ = r.period(split(period))

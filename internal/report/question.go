@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // Question is what somebody wants to know about costs. [Parse] makes it; its fields
@@ -15,7 +15,7 @@ type Question struct {
 	// Period is the time that is asked about.
 	Period Period
 	// By is what the costs are broken down by. Empty leaves the choice to [Ask].
-	By store.CostGroup
+	By ledger.CostGroup
 	// Users, Channels, Projects and Models name what is asked about; an empty list
 	// means all. Users and channels are Slack's ids, models are the CLI's ids. They
 	// are sorted and hold nothing twice.
@@ -66,7 +66,7 @@ func (q Question) String() string {
 	if q.Period.text != "" {
 		parts = append(parts, q.Period.text)
 	}
-	if q.By != store.ByNothing {
+	if q.By != ledger.ByNothing {
 		parts = append(parts, "by "+string(q.By))
 	}
 	return strings.Join(append(parts, q.filters()...), " ")
@@ -100,8 +100,8 @@ func (q Question) filters() []string {
 }
 
 // query is the question to the ledger, over a period and by a grouping of choice.
-func (q Question) query(team string, p Period, by store.CostGroup, limit int) store.CostQuery {
-	return store.CostQuery{
+func (q Question) query(team string, p Period, by ledger.CostGroup, limit int) ledger.CostQuery {
+	return ledger.CostQuery{
 		TeamID: team, From: p.From, To: p.To,
 		Users: q.Users, Channels: q.Channels, Projects: q.Projects, Models: q.Models, ThreadID: q.ThreadID,
 		By: by, Limit: limit,

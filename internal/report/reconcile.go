@@ -16,12 +16,12 @@ import (
 
 	"deckhand/internal/anthropicadmin"
 	"deckhand/internal/money"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // Entries are the ledger's own rows, summed up by day in UTC: a [store.Store].
 type Entries interface {
-	Charged(ctx context.Context, team string, from, to time.Time) ([]store.Charged, error)
+	Charged(ctx context.Context, team string, from, to time.Time) ([]ledger.Charged, error)
 }
 
 // Bill is what the provider charges: an [anthropicadmin.Client].
@@ -84,7 +84,7 @@ func ReconciledPeriod(words string, now time.Time) (Period, error) {
 	if err != nil {
 		return Period{}, err
 	}
-	if q.By != store.ByNothing || q.Everyone || q.CSV || len(q.Users)+len(q.Channels)+len(q.Projects)+len(q.Models) > 0 {
+	if q.By != ledger.ByNothing || q.Everyone || q.CSV || len(q.Users)+len(q.Channels)+len(q.Projects)+len(q.Models) > 0 {
 		return Period{}, &ParseError{
 			Sentence: "Name a period and nothing else, such as “last month”: the bill knows neither people nor projects.",
 		}
@@ -165,7 +165,7 @@ func plainModel(model string) string {
 	return model
 }
 
-func (l *ReconciledLine) addLedger(c store.Charged) {
+func (l *ReconciledLine) addLedger(c ledger.Charged) {
 	l.List += c.MicroUSD
 	l.Estimated += c.EstimatedMicroUSD
 	l.unpriced += c.Unpriced

@@ -16,13 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"deckhand/internal/anthropicadmin"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // entries are a ledger's, summed up.
-type entries []store.Charged
+type entries []ledger.Charged
 
-func (e entries) Charged(context.Context, string, time.Time, time.Time) ([]store.Charged, error) {
+func (e entries) Charged(context.Context, string, time.Time, time.Time) ([]ledger.Charged, error) {
 	return e, nil
 }
 

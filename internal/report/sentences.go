@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"deckhand/internal/money"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // Title names what an answer is about: "Costs of October 2026, Ann, project web", "Costs
@@ -71,7 +71,7 @@ func (a Answer) Notes() []string {
 const maxUnpriced = 3
 
 // meterNotes say what is not in an answer's amounts, or not for good.
-func meterNotes(m store.MeterNotes) []string {
+func meterNotes(m ledger.MeterNotes) []string {
 	var out []string
 	if c := m.Cut; c.Calls > 0 && c.BoundMicroUSD > 0 {
 		out = append(out, "Up to "+money.USD(c.BoundMicroUSD)+" more may have been billed for "+Plural(c.Calls, "call that was cut", "calls that were cut")+".")

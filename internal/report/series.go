@@ -3,7 +3,7 @@ package report
 import (
 	"time"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // Series is spend over time: one point for each day, week or month of a period, also
@@ -32,17 +32,17 @@ const (
 	maxByWeek = 20 * 7
 )
 
-func unitFor(p Period) (unit string, by store.CostGroup) {
+func unitFor(p Period) (unit string, by ledger.CostGroup) {
 	switch days := p.Days(); {
 	case days <= maxByDay:
-		return "day", store.ByDay
+		return "day", ledger.ByDay
 	case days <= maxByWeek:
-		return "week", store.ByDay
+		return "week", ledger.ByDay
 	}
-	return "month", store.ByMonth
+	return "month", ledger.ByMonth
 }
 
-func newSeries(p Period, unit string, lines []store.CostLine) Series {
+func newSeries(p Period, unit string, lines []ledger.CostLine) Series {
 	s := Series{Unit: unit}
 	if p.loc == nil {
 		return s
@@ -85,7 +85,7 @@ func newPoint(first, end time.Time, loc *time.Location) Point {
 	return Point{From: startOfDay(first, loc), To: startOfDay(end, loc), Label: shortSpan(first, end), first: first, end: end}
 }
 
-func (p *Point) add(l store.CostLine) {
+func (p *Point) add(l ledger.CostLine) {
 	p.Turns += l.Turns
 	p.MicroUSD += l.MicroUSD
 	p.EstimatedMicroUSD += l.EstimatedMicroUSD

@@ -10,7 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"deckhand/internal/money"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 const (
@@ -37,7 +37,7 @@ func Table(w io.Writer, a Answer, names Names) error {
 	if len(a.Lines) > 0 {
 		b.WriteString("\n" + breakdown(a, names) + "\n")
 	}
-	if len(a.Threads) > 0 && a.By != store.ByThread {
+	if len(a.Threads) > 0 && a.By != ledger.ByThread {
 		b.WriteString("\n" + expensiveThreads(a, names) + "\n")
 	}
 	for i, note := range a.Notes() {
@@ -58,7 +58,7 @@ func write(w io.Writer, text string) error {
 
 func breakdown(a Answer, names Names) string {
 	most := tableLines
-	if a.By == store.ByDay || a.By == store.ByMonth {
+	if a.By == ledger.ByDay || a.By == ledger.ByMonth {
 		most = tableDays
 	}
 	lines, others, more := a.Top(most)
@@ -94,7 +94,7 @@ func breakdown(a Answer, names Names) string {
 }
 
 func expensiveThreads(a Answer, names Names) string {
-	cols := []column{{"Most expensive threads", a.Labels(store.ByThread, a.Threads, names)}, {head: "Turns"}, {head: "Cost"}, {head: "Share"}}
+	cols := []column{{"Most expensive threads", a.Labels(ledger.ByThread, a.Threads, names)}, {head: "Turns"}, {head: "Cost"}, {head: "Share"}}
 	for _, l := range a.Threads {
 		for i, text := range []string{Count(l.Turns), l.Amount(), l.ShareText()} {
 			cols[i+1].cells = append(cols[i+1].cells, text)

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // word is one word of a question.
@@ -136,18 +136,18 @@ var nouns = map[string]string{
 }
 
 // groupings are what costs can be broken down by.
-var groupings = groupingNames(map[store.CostGroup]string{
-	store.ByUser:    "user users person persons people member members developer developers",
-	store.ByChannel: "channel channels",
-	store.ByProject: "project projects repo repos repository repositories",
-	store.ByModel:   "model models",
-	store.ByThread:  "thread threads session sessions conversation conversations",
-	store.ByDay:     "day days date",
-	store.ByMonth:   "month months",
+var groupings = groupingNames(map[ledger.CostGroup]string{
+	ledger.ByUser:    "user users person persons people member members developer developers",
+	ledger.ByChannel: "channel channels",
+	ledger.ByProject: "project projects repo repos repository repositories",
+	ledger.ByModel:   "model models",
+	ledger.ByThread:  "thread threads session sessions conversation conversations",
+	ledger.ByDay:     "day days date",
+	ledger.ByMonth:   "month months",
 })
 
-func groupingNames(words map[store.CostGroup]string) map[string]store.CostGroup {
-	names := map[string]store.CostGroup{}
+func groupingNames(words map[ledger.CostGroup]string) map[string]ledger.CostGroup {
+	names := map[string]ledger.CostGroup{}
 	for by, list := range words {
 		for name := range strings.FieldsSeq(list) {
 			names[name] = by
@@ -157,10 +157,10 @@ func groupingNames(words map[store.CostGroup]string) map[string]store.CostGroup 
 }
 
 // oneWord are groupings that need no word before them.
-var oneWord = map[string]store.CostGroup{
-	"daily": store.ByDay, "monthly": store.ByMonth, "who": store.ByUser, "people": store.ByUser,
-	"users": store.ByUser, "projects": store.ByProject, "repos": store.ByProject, "channels": store.ByChannel,
-	"models": store.ByModel, "threads": store.ByThread, "sessions": store.ByThread, "conversations": store.ByThread,
+var oneWord = map[string]ledger.CostGroup{
+	"daily": ledger.ByDay, "monthly": ledger.ByMonth, "who": ledger.ByUser, "people": ledger.ByUser,
+	"users": ledger.ByUser, "projects": ledger.ByProject, "repos": ledger.ByProject, "channels": ledger.ByChannel,
+	"models": ledger.ByModel, "threads": ledger.ByThread, "sessions": ledger.ByThread, "conversations": ledger.ByThread,
 }
 
 var (

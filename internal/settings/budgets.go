@@ -6,7 +6,7 @@ import (
 
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/money"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // budgetYAML is a budget with exactly one scope.
@@ -106,7 +106,7 @@ func (d document) budgets() []spend.Budget {
 			panic(fmt.Sprintf("a budget's limit %q", b.Limit)) // already validated
 		}
 		out = append(out, spend.Budget{
-			Scope: store.BudgetScope(b.Scope), Only: b.Only, Period: store.BudgetPeriod(b.Per), LimitMicroUSD: limit,
+			Scope: ledger.BudgetScope(b.Scope), Only: b.Only, Period: ledger.BudgetPeriod(b.Per), LimitMicroUSD: limit,
 			WarnAt: b.WarnAt, Ask: b.Then == "ask", CheaperModel: b.CheaperModel, Tell: b.Tell,
 		})
 	}

@@ -21,7 +21,7 @@ import (
 	"deckhand/internal/agent/place"
 	"deckhand/internal/gateway"
 	"deckhand/internal/spelling"
-	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
 )
 
 // Environment is the bot's environment: secrets, addresses and folders. deckhand.yaml has what the team agrees on.
@@ -100,10 +100,10 @@ func ReadEnvironment() (Environment, error) {
 	}
 	need(strings.HasPrefix(e.SlackBotToken, "xoxb-"), "SLACK_BOT_TOKEN: set it to the Slack app's bot token, xoxb-… (OAuth & Permissions)")
 	need(strings.HasPrefix(e.SlackAppToken, "xapp-"), "SLACK_APP_TOKEN: set it to an app-level token, xapp-…, with connections:write (Basic Information)")
-	if err := store.CheckURL(e.DatabaseURL); err != nil {
+	if err := pg.CheckURL(e.DatabaseURL); err != nil {
 		need(false, "DATABASE_URL: %v", err)
 	}
-	if err := store.CheckURL(e.DatabaseDirectURL); err != nil && e.DatabaseDirectURL != "" {
+	if err := pg.CheckURL(e.DatabaseDirectURL); err != nil && e.DatabaseDirectURL != "" {
 		need(false, "DATABASE_DIRECT_URL: %v", err)
 	}
 	for _, address := range []struct{ name, value string }{{"SLACK_API_URL", e.SlackAPIURL}, {"ANTHROPIC_BASE_URL", e.AnthropicBaseURL}} {

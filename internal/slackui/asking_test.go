@@ -11,7 +11,7 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/chat"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
 )
 
 // asks is a modal sent in which a person asks for work.
@@ -58,10 +58,10 @@ func TestWhatIsAskedForInAModalIsPostedOnce(t *testing.T) {
 		if text := posted[len(posted)-1].text; text != "<@ULINUS> asks Deckhand: mend &lt;it&gt; @\u200bchannel" {
 			t.Errorf("it says %q", text)
 		}
-		time.Sleep(store.HoldFor)
+		time.Sleep(inbox.HoldFor)
 		due, err := d.store.Due(context.Background(), "somebody", 10)
 		d.must(err)
-		var asked []store.Envelope
+		var asked []inbox.Envelope
 		for _, e := range due {
 			if strings.HasPrefix(e.EventID, askedPost) {
 				asked = append(asked, e)

@@ -19,7 +19,7 @@ import (
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 const (
@@ -198,12 +198,12 @@ func (f *frontend) attached(ctx context.Context, t agent.TurnView) (names []stri
 }
 
 // OfferConnection implements [agent.Frontend].
-func (f *frontend) OfferConnection(k store.ThreadKey, user, site, sentence string) {
+func (f *frontend) OfferConnection(k threads.ThreadKey, user, site, sentence string) {
 	f.app.whisper(k.ChannelID, k.ThreadTS, user, render.OfferConnection(sentence, site))
 }
 
 // Attach implements [agent.Frontend].
-func (f *frontend) Attach(k store.ThreadKey, name, text string) {
+func (f *frontend) Attach(k threads.ThreadKey, name, text string) {
 	text = f.app.c.Redact(text)
 	f.app.publisher.Once(publish.Call{
 		Method: publish.UploadFile, Priority: publish.Normal, Group: k.ThreadTS, What: "attach " + name,
@@ -224,7 +224,7 @@ func (f *frontend) Attach(k store.ThreadKey, name, text string) {
 const fileTitleMost = 200
 
 // PostFiles implements [threadtools.Chat]. Pictures are decoded and written anew, and texts are redacted.
-func (a *App) PostFiles(ctx context.Context, k store.ThreadKey, files ...threadtools.File) error {
+func (a *App) PostFiles(ctx context.Context, k threads.ThreadKey, files ...threadtools.File) error {
 	var out []slack.UploadFileParameters
 	for _, f := range files {
 		file, err := attachment.Read(ctx, f.Name, f.Content)
@@ -262,7 +262,7 @@ func (a *App) PostFiles(ctx context.Context, k store.ThreadKey, files ...threadt
 
 // uploadOnce uploads files into a thread, as one message. An upload that was not answered may be there all the same,
 // and is not made again.
-func (a *App) uploadOnce(ctx context.Context, k store.ThreadKey, files ...slack.UploadFileParameters) (err error) {
+func (a *App) uploadOnce(ctx context.Context, k threads.ThreadKey, files ...slack.UploadFileParameters) (err error) {
 	done := slack.CompleteUploadExternalParameters{Channel: k.ChannelID, ThreadTimestamp: k.ThreadTS}
 	for _, f := range files {
 		var to *slack.GetUploadURLExternalResponse

@@ -11,11 +11,11 @@ import (
 	"github.com/google/uuid"
 
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // decideTogether clicks a button about the requests of a card, some of which are ticked.
-func (d *desk) decideTogether(user, action string, card store.Approval, shown, ticked []string) string {
+func (d *desk) decideTogether(user, action string, card approvals.Approval, shown, ticked []string) string {
 	synctest.Wait()
 	options := []any{}
 	for _, ref := range ticked {
@@ -49,11 +49,11 @@ func (d *desk) opened() string {
 func TestDecidingTogether(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
-		a := d.ask("", store.Terms{})
-		b := d.ask(a.CardID, store.Terms{})
-		c := d.ask(a.CardID, store.Terms{})
-		dangerous := d.ask(a.CardID, store.Terms{Dangerous: true})
-		elsewhere := d.ask(a.CardID, store.Terms{Approvers: []string{"UADA"}})
+		a := d.ask("", approvals.Terms{})
+		b := d.ask(a.CardID, approvals.Terms{})
+		c := d.ask(a.CardID, approvals.Terms{})
+		dangerous := d.ask(a.CardID, approvals.Terms{Dangerous: true})
+		elsewhere := d.ask(a.CardID, approvals.Terms{Approvers: []string{"UADA"}})
 		d.rest()
 		shown := []string{a.ID, b.ID, c.ID, elsewhere.ID}
 		card := slices.IndexFunc(d.slack.inThread(deskThread), func(m shownMessage) bool { return strings.Contains(m.blocks, strings.Join(shown, " ")) })
@@ -83,8 +83,8 @@ func TestDecidingTogether(t *testing.T) {
 		if got := d.decideTogether("UADA", view.ActionDenyAll, a, []string{elsewhere.ID}, nil); got != "0 allowed, 1 denied" {
 			t.Errorf("all denied: %s", got)
 		}
-		for id, want := range map[string]store.ApprovalStatus{
-			a.ID: store.ApprovalAllowed, b.ID: store.ApprovalDenied, c.ID: store.ApprovalAllowed, dangerous.ID: store.ApprovalPending, elsewhere.ID: store.ApprovalDenied,
+		for id, want := range map[string]approvals.Status{
+			a.ID: approvals.Allowed, b.ID: approvals.Denied, c.ID: approvals.Allowed, dangerous.ID: approvals.Pending, elsewhere.ID: approvals.Denied,
 		} {
 			now, err := d.store.ApprovalByID(context.Background(), id)
 			d.must(err)

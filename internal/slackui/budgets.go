@@ -11,7 +11,8 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/outbox"
 )
 
 // readBudget reads a notice, and how it was decided.
@@ -20,13 +21,13 @@ func (f *frontend) readBudget(ctx context.Context, id string) (show func(), err 
 	if err != nil {
 		return nil, err
 	}
-	posts, err := f.app.c.Store.Posts(ctx, store.BudgetPost, id)
+	posts, err := f.app.c.Store.Posts(ctx, outbox.BudgetPost, id)
 	return func() { f.showBudget(n, posts) }, err
 }
 
 // showBudget tells of a budget where it is not told of yet, or how it was decided where its
 // notice stands.
-func (f *frontend) showBudget(n store.BudgetNotice, posts []store.PostedMessage) {
+func (f *frontend) showBudget(n ledger.BudgetNotice, posts []outbox.PostedMessage) {
 	shown := view.Budget{Notice: n, Status: f.app.BudgetOf(n)}
 	if n.DecidedBy == "" || len(posts) == 0 {
 		posts = untold(shown, posts)
@@ -34,7 +35,7 @@ func (f *frontend) showBudget(n store.BudgetNotice, posts []store.PostedMessage)
 	if shown.Asks() {
 		shown.Admins = f.app.Raisers(n)
 	}
-	end := f.app.Outbox.Showing(store.Shown{Kind: store.OutboxBudget, Subject: n.ID, UpTo: n.OutboxID})
+	end := f.app.Outbox.Showing(outbox.Shown{Kind: outbox.Budget, Subject: n.ID, UpTo: n.OutboxID})
 	if end != nil && len(posts) == 0 {
 		end(nil)
 	}
@@ -49,17 +50,17 @@ func (f *frontend) showBudget(n store.BudgetNotice, posts []store.PostedMessage)
 
 // untold are the messages that are to tell of a budget, in its thread and where it says, but
 // for those that do.
-func untold(v view.Budget, told []store.PostedMessage) (out []store.PostedMessage) {
+func untold(v view.Budget, told []outbox.PostedMessage) (out []outbox.PostedMessage) {
 	for _, channel := range append([]string{""}, v.Status.Tell...) {
-		if !slices.ContainsFunc(told, func(p store.PostedMessage) bool { return p.Audience == channel }) {
-			out = append(out, store.PostedMessage{Kind: store.BudgetPost, Subject: v.Notice.ID, Audience: channel, ChannelID: cmp.Or(channel, v.Notice.Thread.ChannelID)})
+		if !slices.ContainsFunc(told, func(p outbox.PostedMessage) bool { return p.Audience == channel }) {
+			out = append(out, outbox.PostedMessage{Kind: outbox.BudgetPost, Subject: v.Notice.ID, Audience: channel, ChannelID: cmp.Or(channel, v.Notice.Thread.ChannelID)})
 		}
 	}
 	return out
 }
 
 // showNotice posts a notice once, or edits it when it is decided.
-func (f *frontend) showNotice(shown view.Budget, p store.PostedMessage, end func(error)) {
+func (f *frontend) showNotice(shown view.Budget, p outbox.PostedMessage, end func(error)) {
 	n := shown.Notice
 	m := publish.Message{
 		Key: "budget/" + n.ID + "/" + p.Audience + "/" + p.TS, Channel: p.ChannelID, Group: n.Thread.ThreadTS, TS: p.TS,
@@ -69,7 +70,7 @@ func (f *frontend) showNotice(shown view.Budget, p store.PostedMessage, end func
 			p.TS = ts
 			f.note(p)
 			if shown.Asks() {
-				f.Show(store.BudgetPost, n.ID) // it may have been decided, while this was on its way
+				f.Show(outbox.BudgetPost, n.ID) // it may have been decided, while this was on its way
 			}
 		},
 		OnError: func(err error) { f.app.c.Log.Error("tell of a budget", zap.Error(err)) },
@@ -94,7 +95,7 @@ func (f *frontend) readWait(ctx context.Context, id string) (show func(), err er
 	if w.Waits {
 		shown.Who = f.app.Names(ctx, f.app.Raisers(w.Notice))
 		shown.Link = f.app.Permalink(w.Notice.Thread.ChannelID, w.Notice.Thread.ThreadTS)
-		notices, err := f.app.c.Store.Posts(ctx, store.BudgetPost, w.Notice.ID)
+		notices, err := f.app.c.Store.Posts(ctx, outbox.BudgetPost, w.Notice.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -104,14 +105,14 @@ func (f *frontend) readWait(ctx context.Context, id string) (show func(), err er
 			}
 		}
 	}
-	ts, err := f.app.PostedAs(ctx, store.WaitPost, id)
+	ts, err := f.app.PostedAs(ctx, outbox.WaitPost, id)
 	return func() { f.showWait(shown, ts) }, err
 }
 
 // showWait posts or edits the sentence. f.cardsMu is held.
 func (f *frontend) showWait(shown view.BudgetWait, ts string) {
 	w, id := shown.Wait, chat.Number(shown.Wait.InboxID)
-	end := f.app.Outbox.Showing(store.Shown{Kind: store.OutboxWait, Subject: id, UpTo: w.OutboxID})
+	end := f.app.Outbox.Showing(outbox.Shown{Kind: outbox.Wait, Subject: id, UpTo: w.OutboxID})
 	if !w.Waits && ts == "" && !f.waiting[w.InboxID] {
 		if end != nil {
 			end(nil)
@@ -130,8 +131,8 @@ func (f *frontend) showWait(shown view.BudgetWait, ts string) {
 		Key: "wait/" + id, Channel: w.ChannelID, ThreadTS: w.ThreadTS, Group: w.ThreadTS, TS: ts,
 		Page: render.BudgetWait(shown), Priority: priority, Final: !w.Waits,
 		OnPosted: func(ts string) {
-			f.note(store.PostedMessage{Kind: store.WaitPost, Subject: id, ChannelID: w.ChannelID, TS: ts})
-			f.Show(store.WaitPost, id) // it may be over
+			f.note(outbox.PostedMessage{Kind: outbox.WaitPost, Subject: id, ChannelID: w.ChannelID, TS: ts})
+			f.Show(outbox.WaitPost, id) // it may be over
 		},
 		OnError: func(err error) { f.app.c.Log.Error("say what a prompt waits for", zap.Error(err)) },
 	})

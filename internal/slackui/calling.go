@@ -16,7 +16,8 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/outbox"
 )
 
 // Who is needed is called once, when a card is posted: the person who asked, if they may
@@ -37,12 +38,12 @@ const callLook = 2 * time.Second
 
 // viewCard is a card with whom it calls. Where Slack does not tell in time whether the
 // person who asked may decide, others are called; known is false then.
-func (f *frontend) viewCard(ctx context.Context, list []store.Approval, copies []store.PostedMessage) (v cardView, known bool) {
+func (f *frontend) viewCard(ctx context.Context, list []approvals.Approval, copies []outbox.PostedMessage) (v cardView, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, callLook)
 	defer cancel()
 	v, known = cardView{list: list, call: map[string]chat.Call{}, names: map[string]string{}, copies: copies}, true
 	for _, a := range list {
-		if a.Status != store.ApprovalPending {
+		if a.Status != approvals.Pending {
 			continue
 		}
 		to, ok := f.app.Called(ctx, a)
@@ -64,17 +65,17 @@ func (f *frontend) viewCard(ctx context.Context, list []store.Approval, copies [
 
 // callsNow are a card's requests for which nobody was called directly yet: they are from
 // now on. f.cardsMu is held.
-func (f *frontend) callsNow(v cardView) (approvals []string) {
+func (f *frontend) callsNow(v cardView) (asked []string) {
 	for _, a := range v.list {
 		switch {
-		case a.Status != store.ApprovalPending:
+		case a.Status != approvals.Pending:
 			delete(f.called, a.ID)
 		case v.call[a.ID].Copies && !f.called[a.ID]:
 			f.called[a.ID] = true
-			approvals = append(approvals, a.ID)
+			asked = append(asked, a.ID)
 		}
 	}
-	return approvals
+	return asked
 }
 
 // callDirectly sends a card to those who may decide about approvals on it. end is called
@@ -130,7 +131,7 @@ func (f *frontend) addCopies(ctx context.Context, cardID string) (cardView, erro
 	if err != nil {
 		return cardView{}, err
 	}
-	posts, err := db.Posts(ctx, store.CardPost, cardID)
+	posts, err := db.Posts(ctx, outbox.CardPost, cardID)
 	if err != nil {
 		return cardView{}, err
 	}
@@ -140,7 +141,7 @@ func (f *frontend) addCopies(ctx context.Context, cardID string) (cardView, erro
 		have[c.Audience] = true
 	}
 	v.fresh = len(have) == 0
-	var add []store.PostedMessage
+	var add []outbox.PostedMessage
 	var failed error
 	for _, a := range list {
 		to, pending := v.call[a.ID]
@@ -159,7 +160,7 @@ func (f *frontend) addCopies(ctx context.Context, cardID string) (cardView, erro
 			channel, err := f.app.people.Direct(ctx, user)
 			if failed = errors.Join(failed, err); err == nil {
 				have[user] = true
-				add = append(add, store.PostedMessage{Kind: store.CardPost, Subject: cardID, Audience: user, ChannelID: channel})
+				add = append(add, outbox.PostedMessage{Kind: outbox.CardPost, Subject: cardID, Audience: user, ChannelID: channel})
 			}
 		}
 		if len(have)+len(to.Mention) == 0 && failed == nil {
@@ -175,7 +176,7 @@ func (f *frontend) addCopies(ctx context.Context, cardID string) (cardView, erro
 	if err := db.SavePosts(ctx, add...); err != nil {
 		return cardView{}, err
 	}
-	posts, err = db.Posts(ctx, store.CardPost, cardID)
+	posts, err = db.Posts(ctx, outbox.CardPost, cardID)
 	if v.copies = chat.CopiesIn(posts); err != nil {
 		return v, err
 	}
@@ -184,7 +185,7 @@ func (f *frontend) addCopies(ctx context.Context, cardID string) (cardView, erro
 }
 
 // showCopy hands a copy to the publisher. f.cardsMu is held.
-func (f *frontend) showCopy(v cardView, c store.PostedMessage, final bool, end func(error)) {
+func (f *frontend) showCopy(v cardView, c outbox.PostedMessage, final bool, end func(error)) {
 	first := v.list[0]
 	mark := metadata(cardType, "card", c.Subject)
 	f.app.publisher.Show(publish.Message{

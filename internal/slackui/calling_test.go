@@ -10,7 +10,7 @@ import (
 
 	"deckhand/internal/access"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // callsBy has the desk's project call people in a way; a process that runs is told.
@@ -49,15 +49,15 @@ func TestWhomACardMentions(t *testing.T) {
 	t.Parallel()
 	everybody := []string{"UADA", "UGRACE", "UHEIDI", "ULINUS"}
 	for name, c := range map[string]struct {
-		terms store.Terms
+		terms approvals.Terms
 		want  []string
 	}{
-		"the approvers":                              {store.Terms{}, []string{"UGRACE", "UHEIDI"}},
-		"those whom the policy names":                {store.Terms{Approvers: []string{"UADA"}}, []string{"UADA"}},
-		"the person who asked, who may":              {store.Terms{Approvers: []string{"ULINUS", "UGRACE"}, RequesterMay: true}, []string{"ULINUS"}},
-		"not the person who asked, who may not":      {store.Terms{Approvers: []string{"ULINUS", "UGRACE"}}, []string{"UGRACE"}},
-		"the person who asked, beside another":       {store.Terms{Approvers: []string{"ULINUS", "UGRACE"}, RequesterMay: true, Quorum: 2}, []string{"UGRACE", "ULINUS"}},
-		"the approvers, if the requester has no say": {store.Terms{RequesterMay: true}, []string{"UGRACE", "UHEIDI"}},
+		"the approvers":                              {approvals.Terms{}, []string{"UGRACE", "UHEIDI"}},
+		"those whom the policy names":                {approvals.Terms{Approvers: []string{"UADA"}}, []string{"UADA"}},
+		"the person who asked, who may":              {approvals.Terms{Approvers: []string{"ULINUS", "UGRACE"}, RequesterMay: true}, []string{"ULINUS"}},
+		"not the person who asked, who may not":      {approvals.Terms{Approvers: []string{"ULINUS", "UGRACE"}}, []string{"UGRACE"}},
+		"the person who asked, beside another":       {approvals.Terms{Approvers: []string{"ULINUS", "UGRACE"}, RequesterMay: true, Quorum: 2}, []string{"UGRACE", "ULINUS"}},
+		"the approvers, if the requester has no say": {approvals.Terms{RequesterMay: true}, []string{"UGRACE", "UHEIDI"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,8 +91,8 @@ func TestACardByDirectMessage(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
 		d.callsBy(access.CallDirect)
-		a := d.ask("", store.Terms{})
-		b := d.ask(a.CardID, store.Terms{})
+		a := d.ask("", approvals.Terms{})
+		b := d.ask(a.CardID, approvals.Terms{})
 		d.rest()
 		if card := d.slack.inThread(deskThread)[0]; strings.Contains(card.blocks, "@UGRACE") || !strings.Contains(card.blocks, "Sent to ugrace and uheidi") {
 			t.Errorf("the card: %s", card.blocks)
@@ -144,7 +144,7 @@ func TestACallThatIsInterrupted(t *testing.T) {
 			t.Parallel()
 			atDesk(t, func(d *desk) {
 				d.callsBy(access.CallDirect)
-				a := d.ask("", store.Terms{})
+				a := d.ask("", approvals.Terms{})
 				time.Sleep(after)
 				d.kill()
 				d.over()
@@ -175,7 +175,7 @@ func TestACallThatReachesNobody(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
 		d.callsBy(access.CallDirect)
-		d.ask("", store.Terms{Approvers: []string{"ULINUS"}})
+		d.ask("", approvals.Terms{Approvers: []string{"ULINUS"}})
 		d.rest()
 		if got := d.slack.inThread(deskThread); !slices.ContainsFunc(got, func(m shownMessage) bool { return strings.Contains(m.text, "A request waits for a decision") }) {
 			t.Errorf("the thread reads %+v", got)
@@ -188,7 +188,7 @@ func TestACardInItsChannel(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
 		d.callsBy(access.CallChannel)
-		d.ask("", store.Terms{})
+		d.ask("", approvals.Terms{})
 		d.rest()
 		d.slack.mu.Lock()
 		defer d.slack.mu.Unlock()
@@ -209,7 +209,7 @@ func TestWhoIsCalledByDefault(t *testing.T) {
 		d.callsBy(access.CallAuto)
 		byHand(d.bot.app).WroteIn(d.turn.Thread, "UHEIDI", true)
 		byHand(d.bot.app).WroteIn(d.turn.Thread, "UGRACE", false) // a click makes nobody follow
-		a := d.ask("", store.Terms{})
+		a := d.ask("", approvals.Terms{})
 		d.rest()
 		card := d.slack.inThread(deskThread)[0]
 		if !strings.Contains(card.blocks, "UHEIDI") || strings.Contains(card.blocks, "UGRACE") {
@@ -226,7 +226,7 @@ func TestWhoIsCalledByDefault(t *testing.T) {
 		}
 		d.turn.Waiting = 0
 		many := []string{"U1", "U2", "U3", "U4", "U5", "U6"}
-		b := d.ask("", store.Terms{Approvers: many})
+		b := d.ask("", approvals.Terms{Approvers: many})
 		d.rest()
 		if to, known := d.bot.app.Called(t.Context(), b); !known || !slices.Equal(to.Mention, many) || len(to.Direct) > 0 {
 			t.Errorf("many are called by %+v", to)

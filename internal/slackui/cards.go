@@ -16,7 +16,9 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 )
 
 // A card shows the approvals that were asked one right after the other. What it shows is read
@@ -32,7 +34,7 @@ const (
 )
 
 // ShowApproval implements [agent.Frontend].
-func (f *frontend) ShowApproval(a store.Approval) {
+func (f *frontend) ShowApproval(a approvals.Approval) {
 	if a.DecidedVia == "rule" || a.DecidedVia == "grant" {
 		return // it never had a card
 	}
@@ -40,46 +42,46 @@ func (f *frontend) ShowApproval(a store.Approval) {
 	f.cardsMu.Lock()
 	defer f.cardsMu.Unlock()
 	asked := f.posting[a.CardID] || time.Since(a.CreatedAt) < cardFresh // else another process may have posted it
-	if f.reading[showKey(store.CardPost, a.CardID)] == nil && asked && a.ID == a.CardID && a.Status == store.ApprovalPending && a.MessageTS == "" && len(a.Votes) == 0 {
+	if f.reading[showKey(outbox.CardPost, a.CardID)] == nil && asked && a.ID == a.CardID && a.Status == approvals.Pending && a.MessageTS == "" && len(a.Votes) == 0 {
 		f.showNew(a) // it is alone: it need not wait for a read
 		return
 	}
-	f.show(store.CardPost, a.CardID)
+	f.show(outbox.CardPost, a.CardID)
 }
 
 // showNew shows a card that nobody has seen, as soon as it is known whom it calls: at once,
 // if Slack has been asked lately. f.cardsMu is held.
-func (f *frontend) showNew(a store.Approval) {
+func (f *frontend) showNew(a approvals.Approval) {
 	asked, cancel := context.WithCancel(context.Background())
 	cancel()
 	above := f.cardAbove(a)
-	if v, known := f.viewCard(asked, []store.Approval{a}, nil); known && above == nil {
+	if v, known := f.viewCard(asked, []approvals.Approval{a}, nil); known && above == nil {
 		f.showing(v)()
 		return
 	}
 	again := false
-	f.refresh(showKey(store.CardPost, a.CardID), func(ctx context.Context) (show func(), err error) {
+	f.refresh(showKey(outbox.CardPost, a.CardID), func(ctx context.Context) (show func(), err error) {
 		if above != nil {
 			<-above.done
 		}
 		if again {
-			return f.read(ctx, store.CardPost, a.CardID)
+			return f.read(ctx, outbox.CardPost, a.CardID)
 		}
 		again = true
-		v, _ := f.viewCard(ctx, []store.Approval{a}, nil)
+		v, _ := f.viewCard(ctx, []approvals.Approval{a}, nil)
 		return f.showing(v), nil
 	})
 }
 
 // cardAbove is the reading of a card that is to stand above a new one; nil for none. f.cardsMu
 // is held.
-func (f *frontend) cardAbove(a store.Approval) *cardReading {
+func (f *frontend) cardAbove(a approvals.Approval) *cardReading {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var last *cardReading
 	if s := f.turns[a.TurnID]; s != nil {
 		for _, c := range s.latest.Cards {
-			if r := f.reading[showKey(store.CardPost, c.ID)]; r != nil && c.ID != a.CardID {
+			if r := f.reading[showKey(outbox.CardPost, c.ID)]; r != nil && c.ID != a.CardID {
 				last = r
 			}
 		}
@@ -96,7 +98,7 @@ func (f *frontend) readCard(ctx context.Context, id string) (show func(), err er
 	if err := f.recoverCard(ctx, &list[0]); err != nil {
 		return nil, err
 	}
-	posts, err := f.app.c.Store.Posts(ctx, store.CardPost, id)
+	posts, err := f.app.c.Store.Posts(ctx, outbox.CardPost, id)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +121,7 @@ var errWentOn = errors.New("the turn went on in the card's message")
 // wentOn says why the message of a card is not this process's to edit: its turn, which does not
 // run here, goes on in it once all is decided, or did, and what it says is not known here. The holder of
 // the thread's lease decides that: Slack's state may be older than an edit that is on its way.
-func (f *frontend) wentOn(ctx context.Context, list []store.Approval) (elsewhere, err error) {
+func (f *frontend) wentOn(ctx context.Context, list []approvals.Approval) (elsewhere, err error) {
 	first := list[0]
 	switch own := first.HeldBy == f.app.c.Replica; {
 	case first.MessageTS == "", f.running(first.TurnID).ID != 0:
@@ -154,19 +156,19 @@ func asks(m slack.Message) bool {
 	})
 }
 
-func isPending(list []store.Approval) bool {
-	return slices.ContainsFunc(list, func(a store.Approval) bool { return a.Status == store.ApprovalPending })
+func isPending(list []approvals.Approval) bool {
+	return slices.ContainsFunc(list, func(a approvals.Approval) bool { return a.Status == approvals.Pending })
 }
 
 func (f *frontend) showing(v cardView) func() {
 	return func() {
-		f.showCard(v, f.app.Outbox.Showing(store.Shown{Kind: store.OutboxCard, Subject: v.list[0].CardID, UpTo: v.list[0].OutboxID}))
+		f.showCard(v, f.app.Outbox.Showing(outbox.Shown{Kind: outbox.Card, Subject: v.list[0].CardID, UpTo: v.list[0].OutboxID}))
 	}
 }
 
 // recoverCard looks in Slack for a card that nobody has noted: a process that dies between
 // its post and the note of it would leave it dead beside a second one.
-func (f *frontend) recoverCard(ctx context.Context, first *store.Approval) error {
+func (f *frontend) recoverCard(ctx context.Context, first *approvals.Approval) error {
 	f.cardsMu.Lock()
 	ours := f.posting[first.CardID]
 	f.cardsMu.Unlock()
@@ -178,7 +180,7 @@ func (f *frontend) recoverCard(ctx context.Context, first *store.Approval) error
 		return err
 	}
 	if first.MessageTS = ts; ts != "" {
-		f.note(store.PostedMessage{Kind: store.CardPost, Subject: first.CardID, ChannelID: first.ChannelID, TS: ts})
+		f.note(outbox.PostedMessage{Kind: outbox.CardPost, Subject: first.CardID, ChannelID: first.ChannelID, TS: ts})
 	}
 	return nil
 }
@@ -249,10 +251,10 @@ func (f *frontend) keepReading(id string, read func(context.Context) (show func(
 
 // cardView is a card as it is to be shown, and whom it calls; see calling.go.
 type cardView struct {
-	list   []store.Approval
+	list   []approvals.Approval
 	call   map[string]chat.Call // of those that are pending, by approval
 	names  map[string]string
-	copies []store.PostedMessage
+	copies []outbox.PostedMessage
 	fresh  bool // the copies that are not posted yet were never tried
 	// elsewhere, if it is not nil, says why its message in the thread is not edited here.
 	elsewhere error
@@ -283,15 +285,15 @@ func (f *frontend) showCard(v cardView, end func(error)) {
 
 // cardPriority is how urgent a card is, or the copy of it that a person has: whoever clicked
 // waits for it to change, and nobody for one that has ended by itself.
-func cardPriority(list []store.Approval, owner string) publish.Priority {
+func cardPriority(list []approvals.Approval, owner string) publish.Priority {
 	priority := publish.Normal
 	for _, a := range list {
 		switch {
 		case a.DecidedBy == "" && len(a.Votes) == 0 && a.Edited.Times == 0:
-			if a.Status == store.ApprovalPending {
+			if a.Status == approvals.Pending {
 				priority = max(priority, publish.Card)
 			}
-		case owner == "", a.DecidedBy == owner, slices.ContainsFunc(a.Votes, func(v store.Vote) bool { return v.UserID == owner }), a.Edited.By == owner:
+		case owner == "", a.DecidedBy == owner, slices.ContainsFunc(a.Votes, func(v approvals.Vote) bool { return v.UserID == owner }), a.Edited.By == owner:
 			return publish.Click
 		default:
 			priority = max(priority, publish.Answer)
@@ -349,14 +351,14 @@ func (f *frontend) showInThread(v cardView, posted, pending bool, end func(error
 }
 
 // cardMessage is the message of a card that was asked for at a time.
-func (f *frontend) cardMessage(k store.ThreadKey, project, cardID string, at time.Time) publish.Message {
+func (f *frontend) cardMessage(k threads.ThreadKey, project, cardID string, at time.Time) publish.Message {
 	mark := metadata(cardType, "card", cardID)
 	return publish.Message{
 		Key: cardKey(cardID), Channel: k.ChannelID, ThreadTS: k.ThreadTS, Group: k.ThreadTS,
 		Metadata: mark, Find: f.find(k, at, mark), Broadcast: f.app.Broadcasts(project, k),
 		OnPosted: func(ts string) {
 			f.app.sessions.posted(k)
-			f.note(store.PostedMessage{Kind: store.CardPost, Subject: cardID, ChannelID: k.ChannelID, TS: ts})
+			f.note(outbox.PostedMessage{Kind: outbox.CardPost, Subject: cardID, ChannelID: k.ChannelID, TS: ts})
 		},
 		OnError: func(err error) {
 			f.app.c.Log.Error("show an approval's card", zap.String("card", cardID), zap.Error(err))
@@ -370,13 +372,13 @@ func cardKey(id string) string { return "approval/" + id }
 func (f *frontend) cardPage(v cardView, isCopy bool) render.Page {
 	first := v.list[0]
 	call := &render.Calling{
-		Mention: func(a store.Approval) []string { return v.call[a.ID].Mention },
-		Sent:    func(a store.Approval) []string { return v.call[a.ID].Direct },
+		Mention: func(a approvals.Approval) []string { return v.call[a.ID].Mention },
+		Sent:    func(a approvals.Approval) []string { return v.call[a.ID].Direct },
 		Name:    func(id string) string { return cmp.Or(v.names[id], id) },
 		Direct:  len(v.copies),
 	}
 	if isCopy {
-		call.Copy, call.Direct, call.Mention = true, 0, func(store.Approval) []string { return nil }
+		call.Copy, call.Direct, call.Mention = true, 0, func(approvals.Approval) []string { return nil }
 		if !access.IsDirect(first.ChannelID) {
 			call.Thread = f.app.Permalink(first.ChannelID, first.ThreadTS)
 		}

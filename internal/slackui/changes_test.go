@@ -13,15 +13,15 @@ import (
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/chat"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // rewrite sends the form that changes an approval's command.
-func (d *desk) rewrite(user string, a store.Approval, command string) string {
+func (d *desk) rewrite(user string, a approvals.Approval, command string) string {
 	return d.bot.app.Act(context.Background(), d.rewritten(user, a, command))
 }
 
-func (d *desk) rewritten(user string, a store.Approval, command string) *chat.Incoming {
+func (d *desk) rewritten(user string, a approvals.Approval, command string) *chat.Incoming {
 	in, err := d.bot.app.decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
 		"type": "view_submission", "team": object{"id": deskTeam}, "user": object{"id": user, "team_id": deskTeam},
 		"view": object{
@@ -45,7 +45,7 @@ func TestAChangedInputIsDecidedAnew(t *testing.T) {
 		}, policy.Terms{RequesterMayApprove: true})
 		d.must(err)
 		d.bot.app.Begin(agent.New(agent.Config{Store: d.store, Frontend: d.bot.app.Frontend(), Authoriser: d.bot.app, Reminder: d.bot.app, Policy: rules, Replica: "replica-1"}))
-		now := func(a store.Approval) store.Approval {
+		now := func(a approvals.Approval) approvals.Approval {
 			a, err := d.store.ApprovalByID(context.Background(), a.ID)
 			d.must(err)
 			return a
@@ -56,14 +56,14 @@ func TestAChangedInputIsDecidedAnew(t *testing.T) {
 				t.Errorf("%s: %q, want %q", what, got, want)
 			}
 		}
-		runs := func(what string, a store.Approval, status store.ApprovalStatus, command string) {
+		runs := func(what string, a approvals.Approval, status approvals.Status, command string) {
 			t.Helper()
 			if a = now(a); a.Status != status || !strings.Contains(string(a.ToRun()), `"`+command+`"`) {
 				t.Errorf("%s: it is %s, and would run %s", what, a.Status, a.ToRun())
 			}
 		}
 
-		alone := d.ask("", store.Terms{RequesterMay: true})
+		alone := d.ask("", approvals.Terms{RequesterMay: true})
 		d.rest()
 		step("a form for somebody who may not", d.click("ULINUS", view.ActionEdit, alone), "refused")
 		step("a form", d.click("UGRACE", view.ActionEdit, alone), "asked for more")
@@ -85,7 +85,7 @@ func TestAChangedInputIsDecidedAnew(t *testing.T) {
 			t.Errorf("a change: %v", wrong)
 		}
 		step("what nobody sees", d.rewrite("UGRACE", alone, "make \u202e1"), "incomplete answer")
-		runs("refused", alone, store.ApprovalPending, "make 1")
+		runs("refused", alone, approvals.Pending, "make 1")
 		step("a change", d.rewrite("UGRACE", alone, "make one"), "allowed")
 		step("the same again", d.rewrite("UGRACE", alone, "make one"), "too late")
 		step("of another", d.rewrite("UHEIDI", alone, "make two"), "too late")
@@ -97,24 +97,24 @@ func TestAChangedInputIsDecidedAnew(t *testing.T) {
 				t.Errorf("%s, who is too late or refused, loses what they have written", user)
 			}
 		}
-		runs("changed", alone, store.ApprovalAllowed, "make one")
+		runs("changed", alone, approvals.Allowed, "make one")
 		if a := now(alone); a.Edited.By != "UGRACE" || a.DecidedVia != "edited" || string(a.Input) != `{"command":"make 1"}` {
 			t.Errorf("it was changed by %s, decided via %s, and asked for as %s", a.Edited.By, a.DecidedVia, a.Input)
 		}
 
 		// Four eyes: whoever has written it does not approve it.
-		eyes := d.ask("", store.Terms{})
+		eyes := d.ask("", approvals.Terms{})
 		d.rest()
 		step("a proposal", d.rewrite("UGRACE", eyes, "make two"), "pending")
 		step("one's own", d.click("UGRACE", view.ActionApprove, now(eyes)), "refused")
 		step("of what it was", d.click("UHEIDI", view.ActionApprove, eyes), "changed meanwhile")
 		step("a form of before", d.rewrite("UHEIDI", eyes, "make three"), "changed meanwhile")
-		runs("proposed", eyes, store.ApprovalPending, "make two")
+		runs("proposed", eyes, approvals.Pending, "make two")
 		step("of what it is", d.click("UHEIDI", view.ActionApprove, now(eyes)), "allowed")
-		runs("approved", eyes, store.ApprovalAllowed, "make two")
+		runs("approved", eyes, approvals.Allowed, "make two")
 
 		// A quorum: who approved what it was has not approved what it is.
-		two := d.ask("", store.Terms{RequesterMay: true, Quorum: 2})
+		two := d.ask("", approvals.Terms{RequesterMay: true, Quorum: 2})
 		d.rest()
 		step("the first of two", d.click("UHEIDI", view.ActionApprove, two), "pending")
 		step("a change", d.rewrite("UGRACE", two, "make four"), "pending")
@@ -124,21 +124,21 @@ func TestAChangedInputIsDecidedAnew(t *testing.T) {
 		step("the first again, of what it was", d.click("UHEIDI", view.ActionApprove, two), "changed meanwhile")
 		step("changed again", d.rewrite("UHEIDI", now(two), "make five"), "pending")
 		step("who changed it before", d.click("UGRACE", view.ActionApprove, now(two)), "allowed")
-		runs("of two", two, store.ApprovalAllowed, "make five")
+		runs("of two", two, approvals.Allowed, "make five")
 
 		// A denial is for the request, whatever it has become; nothing is changed after the end.
-		gone := d.ask("", store.Terms{})
+		gone := d.ask("", approvals.Terms{})
 		d.rest()
 		step("a proposal", d.rewrite("UGRACE", gone, "make six"), "pending")
 		step("a denial of what it was", d.click("UHEIDI", view.ActionDeny, gone), "denied")
-		late := d.ask("", store.Terms{RequesterMay: true})
-		fixed := d.ask(late.CardID, store.Terms{RequesterMay: true, Fixed: true})
-		dangerous := d.ask(late.CardID, store.Terms{RequesterMay: true, Dangerous: true})
+		late := d.ask("", approvals.Terms{RequesterMay: true})
+		fixed := d.ask(late.CardID, approvals.Terms{RequesterMay: true, Fixed: true})
+		dangerous := d.ask(late.CardID, approvals.Terms{RequesterMay: true, Dangerous: true})
 		d.rest()
-		for what, a := range map[string]store.Approval{"not to be changed": fixed, "dangerous": dangerous} {
+		for what, a := range map[string]approvals.Approval{"not to be changed": fixed, "dangerous": dangerous} {
 			step("a form of one that is "+what, d.click("UGRACE", view.ActionEdit, a), "not editable")
 			d.rewrite("UGRACE", a, "make it")
-			if a = now(a); a.Edited.Times > 0 || a.Status != store.ApprovalPending {
+			if a = now(a); a.Edited.Times > 0 || a.Status != approvals.Pending {
 				t.Errorf("one that is %s was changed", what)
 			}
 		}

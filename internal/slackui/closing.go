@@ -7,7 +7,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/slackui/publish"
-	"deckhand/internal/store"
+	"deckhand/internal/store/outbox"
 )
 
 // takeAway returns what ends the showing of a turn of which some pages have no place any more,
@@ -27,7 +27,7 @@ func (f *frontend) takeAway(t agent.TurnView, pages []int, end func(error)) func
 			Do: func(ctx context.Context) error {
 				posted, err := f.app.c.Store.TurnPosts(ctx, t.ID)
 				for _, m := range posted {
-					if m.Kind == store.TurnPost && slices.Contains(pages, m.Part) {
+					if m.Kind == outbox.TurnPost && slices.Contains(pages, m.Part) {
 						err = errors.Join(err, f.remove(ctx, m))
 					}
 				}
@@ -38,7 +38,7 @@ func (f *frontend) takeAway(t agent.TurnView, pages []int, end func(error)) func
 }
 
 // remove deletes a message of ours, also one that is a stream.
-func (f *frontend) remove(ctx context.Context, m store.PostedMessage) error {
+func (f *frontend) remove(ctx context.Context, m outbox.PostedMessage) error {
 	_, _, err := f.app.api.DeleteMessageContext(ctx, m.ChannelID, m.TS)
 	if refusedAs(err, "cant_delete_message") {
 		if _, _, err := f.app.api.StopStreamContext(ctx, m.ChannelID, m.TS); err != nil && !publish.IsOver(err) {

@@ -11,7 +11,7 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // TestAClosingAnswer: what a long turn says last is posted once, as a whole, and calls who
@@ -67,7 +67,7 @@ func TestAClosingAnswer(t *testing.T) {
 					time.Sleep(4 * time.Minute)
 				}
 				if c.here {
-					d.clickOn("1.1", "ULINUS", view.ActionViewInput, store.Approval{ID: "none"})
+					d.clickOn("1.1", "ULINUS", view.ActionViewInput, approvals.Approval{ID: "none"})
 				}
 				for line := range strings.Lines(c.text) {
 					d.say(line)

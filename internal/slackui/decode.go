@@ -11,7 +11,7 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/chat"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
 )
 
 // A post that was found, not delivered, has one of these before its event id.
@@ -91,9 +91,9 @@ type slashCommand struct {
 }
 
 // envelopeType is how Slack calls what is in the inbox.
-var envelopeType = map[store.EnvelopeKind]string{
-	store.KindMessage: "events_api", store.KindEvent: "events_api",
-	store.KindAction: "interactive", store.KindView: "interactive", store.KindCommand: "slash_commands",
+var envelopeType = map[inbox.Kind]string{
+	inbox.Message: "events_api", inbox.Event: "events_api",
+	inbox.Action: "interactive", inbox.View: "interactive", inbox.Command: "slash_commands",
 }
 
 // decode turns an envelope into what is acted on, or nil for what is none of our
@@ -109,8 +109,8 @@ func (a *App) decode(e envelope) (*chat.Incoming, error) {
 		if err := json.Unmarshal(e.Payload, &c); err != nil {
 			return nil, fmt.Errorf("slash command: %w", err)
 		}
-		return &chat.Incoming{Deed: chat.Deed{Command: &chat.Command{Text: c.Text}}, UserTeam: c.TeamID, Row: store.Envelope{
-			EventID: e.ID, Kind: store.KindCommand, TeamID: c.TeamID, ChannelID: c.ChannelID, UserID: c.UserID, Payload: e.Payload,
+		return &chat.Incoming{Deed: chat.Deed{Command: &chat.Command{Text: c.Text}}, UserTeam: c.TeamID, Row: inbox.Envelope{
+			EventID: e.ID, Kind: inbox.Command, TeamID: c.TeamID, ChannelID: c.ChannelID, UserID: c.UserID, Payload: e.Payload,
 		}}, nil
 	}
 	return nil, nil
@@ -144,8 +144,8 @@ func (a *App) decodeEvent(e envelope) (*chat.Incoming, error) {
 		if byBot && m.Type != "app_mention" || m.User == "" && !byBot || m.Hidden {
 			return nil, nil
 		}
-		return &chat.Incoming{Deed: chat.Deed{Message: a.message(m, outer.EventID)}, ByBot: byBot, UserTeam: cmp.Or(m.UserTeam, m.Team, outer.TeamID), Row: store.Envelope{
-			EventID: outer.EventID, Kind: store.KindMessage, TeamID: outer.TeamID, ChannelID: m.Channel,
+		return &chat.Incoming{Deed: chat.Deed{Message: a.message(m, outer.EventID)}, ByBot: byBot, UserTeam: cmp.Or(m.UserTeam, m.Team, outer.TeamID), Row: inbox.Envelope{
+			EventID: outer.EventID, Kind: inbox.Message, TeamID: outer.TeamID, ChannelID: m.Channel,
 			TS: m.TS, ThreadTS: cmp.Or(m.ThreadTS, m.TS), UserID: m.User, Payload: e.Payload,
 		}}, nil
 	case "app_home_opened", "agent_session_stopped", "assistant_thread_started", "reaction_added":
@@ -164,8 +164,8 @@ func (a *App) decodeEvent(e envelope) (*chat.Incoming, error) {
 		}
 		does := o.does()
 		lasts := does == chat.EventStop || does == chat.EventReact
-		return &chat.Incoming{Deed: chat.Deed{Event: does}, Emoji: o.Reaction, State: o.View.PrivateMetadata, UserTeam: outer.TeamID, Transient: !lasts, Row: store.Envelope{
-			EventID: outer.EventID, Kind: store.KindEvent, TeamID: outer.TeamID, ChannelID: o.Channel,
+		return &chat.Incoming{Deed: chat.Deed{Event: does}, Emoji: o.Reaction, State: o.View.PrivateMetadata, UserTeam: outer.TeamID, Transient: !lasts, Row: inbox.Envelope{
+			EventID: outer.EventID, Kind: inbox.Event, TeamID: outer.TeamID, ChannelID: o.Channel,
 			TS: o.Item.TS, ThreadTS: o.ThreadTS, UserID: o.User, Payload: e.Payload,
 		}}, nil
 	}
@@ -187,7 +187,7 @@ func (a *App) decodeInteraction(e envelope) (*chat.Incoming, error) {
 	if err := json.Unmarshal(e.Payload, &c); err != nil {
 		return nil, fmt.Errorf("interaction: %w", err)
 	}
-	in := &chat.Incoming{UserTeam: cmp.Or(c.User.TeamID, c.Team.ID), Row: store.Envelope{
+	in := &chat.Incoming{UserTeam: cmp.Or(c.User.TeamID, c.Team.ID), Row: inbox.Envelope{
 		EventID: e.ID, TeamID: c.Team.ID, ChannelID: c.Channel.ID, UserID: c.User.ID, Payload: e.Payload,
 	}}
 	switch c.Type {
@@ -195,11 +195,11 @@ func (a *App) decodeInteraction(e envelope) (*chat.Incoming, error) {
 		if len(c.ActionCallback.BlockActions) == 0 {
 			return nil, nil
 		}
-		in.Row.Kind, in.Row.TS, in.Row.ThreadTS = store.KindAction, c.Container.MessageTs, c.Container.ThreadTs
+		in.Row.Kind, in.Row.TS, in.Row.ThreadTS = inbox.Action, c.Container.MessageTs, c.Container.ThreadTs
 		in.Click = clickOf(&c)
 		in.Transient = !a.Changes(in.Click.Action)
 	case slack.InteractionTypeViewSubmission:
-		in.Row.Kind = store.KindView
+		in.Row.Kind = inbox.View
 		in.Submission = &chat.Submission{Form: c.View.CallbackID, State: c.View.PrivateMetadata}
 		if c.View.State != nil {
 			in.Submission.Inputs = inputsOf(c.View.State.Values)
@@ -209,7 +209,7 @@ func (a *App) decodeInteraction(e envelope) (*chat.Incoming, error) {
 		}
 	case slack.InteractionTypeShortcut, slack.InteractionTypeMessageAction:
 		in.Shortcut, in.Transient = &chat.Shortcut{Name: c.CallbackID, Author: c.Message.User, Text: c.Message.Text, Trigger: c.TriggerID}, true
-		in.Row.Kind = store.KindAction
+		in.Row.Kind = inbox.Action
 		in.Row.TS, in.Row.ThreadTS = c.Message.Timestamp, cmp.Or(c.Message.ThreadTimestamp, c.Message.Timestamp)
 	default:
 		return nil, nil
@@ -254,6 +254,6 @@ func inputsOf(values map[string]map[string]slack.BlockAction) view.Inputs {
 }
 
 // Decode implements [chat.Screen].
-func (a *App) Decode(row store.Envelope) (*chat.Incoming, error) {
+func (a *App) Decode(row inbox.Envelope) (*chat.Incoming, error) {
 	return a.decode(envelope{ID: row.EventID, Type: envelopeType[row.Kind], Payload: row.Payload})
 }

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/chat"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
 )
 
 func event(inner string) envelope {
@@ -45,7 +45,7 @@ func TestAMentionAndItsMessageAreOnePost(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Row.Payload, b.Row.Payload = nil, nil
-	if diff := cmp.Diff(a.Row, b.Row); diff != "" || a.Row.Kind != store.KindMessage || a.Row.ThreadTS != "1.1" {
+	if diff := cmp.Diff(a.Row, b.Row); diff != "" || a.Row.Kind != inbox.Message || a.Row.ThreadTS != "1.1" {
 		t.Errorf("they differ:\n%s", diff)
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/agent"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // Costs of two projects, whatever is asked.
-func (b *screenStore) Costs(_ context.Context, q store.CostQuery) (store.CostReport, error) {
-	r := store.CostReport{Total: store.CostLine{Turns: 3, Entries: 3, Input: 1000, MicroUSD: 3_000_000}}
-	if q.By == store.ByProject {
-		r.Lines = []store.CostLine{
+func (b *screenStore) Costs(_ context.Context, q ledger.CostQuery) (ledger.CostReport, error) {
+	r := ledger.CostReport{Total: ledger.CostLine{Turns: 3, Entries: 3, Input: 1000, MicroUSD: 3_000_000}}
+	if q.By == ledger.ByProject {
+		r.Lines = []ledger.CostLine{
 			{Key: "web", Turns: 2, Entries: 2, Input: 700, MicroUSD: 2_000_000},
 			{Key: "api", Turns: 1, Entries: 1, Input: 300, MicroUSD: 1_000_000},
 		}
@@ -27,8 +27,8 @@ func (b *screenStore) Costs(_ context.Context, q store.CostQuery) (store.CostRep
 }
 
 // MeterNotes has nothing to say of these.
-func (b *screenStore) MeterNotes(context.Context, store.CostQuery) (store.MeterNotes, error) {
-	return store.MeterNotes{}, nil
+func (b *screenStore) MeterNotes(context.Context, ledger.CostQuery) (ledger.MeterNotes, error) {
+	return ledger.MeterNotes{}, nil
 }
 
 // TestAnAnswerIsDelivered: an answer about costs arrives once, rich or as text.

@@ -24,7 +24,11 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/costs"
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
 )
 
 // A desk is the app with the agent's store in memory and a Slack that answers by a
@@ -46,7 +50,7 @@ type desk struct {
 	bot   *process
 	all   []*process
 
-	lease   store.Lease
+	lease   threads.Lease
 	session string
 	epoch   int
 	calls   access.Call      // how the project calls people
@@ -81,7 +85,7 @@ func newDesk(t testing.TB) *desk {
 	d.prompt()
 	th, _, err := storetest.Acquire(ctx, d.store, d.store.Threads()[0].ID, "replica-1")
 	d.must(err)
-	d.lease = store.Lease{ThreadID: th.ID, Owner: "replica-1", Epoch: th.LeaseEpoch}
+	d.lease = threads.Lease{ThreadID: th.ID, Owner: "replica-1", Epoch: th.LeaseEpoch}
 	d.must(d.store.NewSession(ctx, d.lease, d.session, ""))
 	d.epoch, err = d.store.BeginEpoch(ctx, d.lease, d.session, "2.1.329", 0)
 	d.must(err)
@@ -161,10 +165,10 @@ func (d *desk) over() {
 // prompt puts a prompt into the inbox.
 func (d *desk) prompt() {
 	ctx := context.Background()
-	key := store.ThreadKey{TeamID: deskTeam, ChannelID: deskChannel, ThreadTS: deskThread}
-	id, _, err := d.store.Receive(ctx, store.Envelope{EventID: uuid.NewString(), Kind: store.KindMessage, TeamID: deskTeam, ChannelID: deskChannel, TS: "1.0", ThreadTS: deskThread, UserID: "ULINUS", Payload: json.RawMessage(`{}`)})
+	key := threads.ThreadKey{TeamID: deskTeam, ChannelID: deskChannel, ThreadTS: deskThread}
+	id, _, err := d.store.Receive(ctx, inbox.Envelope{EventID: uuid.NewString(), Kind: inbox.Message, TeamID: deskTeam, ChannelID: deskChannel, TS: "1.0", ThreadTS: deskThread, UserID: "ULINUS", Payload: json.RawMessage(`{}`)})
 	d.must(err)
-	_, _, err = d.store.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "ULINUS", UUID: uuid.NewString(), Text: "go"})
+	_, _, err = d.store.AcceptPrompt(ctx, inbox.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "ULINUS", UUID: uuid.NewString(), Text: "go"})
 	d.must(err)
 }
 
@@ -179,7 +183,7 @@ func (d *desk) begin() {
 		d.t.Fatal("there is no prompt")
 	}
 	d.turn = agent.TurnView{
-		ID: turn.ID, Thread: store.ThreadKey{TeamID: deskTeam, ChannelID: deskChannel, ThreadTS: deskThread},
+		ID: turn.ID, Thread: threads.ThreadKey{TeamID: deskTeam, ChannelID: deskChannel, ThreadTS: deskThread},
 		Project: "web", Workspace: "/w", RequestedBy: "ULINUS", State: agent.TurnRunning, StartedAt: time.Now(),
 	}
 	d.shown = append(d.shown, d.turn)
@@ -224,12 +228,12 @@ func (d *desk) settle() {
 }
 
 // ask asks for a tool, on a new card or on that of an approval.
-func (d *desk) ask(card string, terms store.Terms) store.Approval {
+func (d *desk) ask(card string, terms approvals.Terms) approvals.Approval {
 	d.settle()
 	d.asked++
 	terms.Rule = cmp.Or(terms.Rule, "default")
-	a, err := d.store.Ask(context.Background(), d.lease, store.Approval{
-		ID: newID(), CardID: card, SessionID: d.session, TurnID: d.turn.ID, Kind: store.ApprovalTool, RequestID: uuid.NewString(), ToolUseID: "toolu_" + strconv.Itoa(d.asked),
+	a, err := d.store.Ask(context.Background(), d.lease, approvals.Approval{
+		ID: newID(), CardID: card, SessionID: d.session, TurnID: d.turn.ID, Kind: approvals.Tool, RequestID: uuid.NewString(), ToolUseID: "toolu_" + strconv.Itoa(d.asked),
 		ToolName: "Bash", Input: json.RawMessage(fmt.Sprintf(`{"command":"make %d"}`, d.asked)), RequestedBy: "ULINUS", Terms: terms, ExpiresAt: time.Now().Add(time.Hour),
 	})
 	d.must(err)
@@ -257,7 +261,7 @@ func (d *desk) answered() {
 		for j, r := range c.Requests {
 			a, err := d.store.ApprovalByID(context.Background(), r.ApprovalID)
 			d.must(err)
-			if r.Status != store.ApprovalPending || a.Status == store.ApprovalPending {
+			if r.Status != approvals.Pending || a.Status == approvals.Pending {
 				continue
 			}
 			if d.turn.Cards[i].Requests[j] = ask.RequestOf(a); d.turn.Waiting > 0 {
@@ -270,11 +274,11 @@ func (d *desk) answered() {
 }
 
 // ran notes what became of a call that people were asked about.
-func (d *desk) ran(toolUseID string, status store.ApprovalStatus) {
+func (d *desk) ran(toolUseID string, status approvals.Status) {
 	for i, it := range d.turn.Content.Items {
 		if it.Tool != nil && it.Tool.ID == toolUseID {
 			tool := *it.Tool
-			if tool.State = claude.ToolDenied; status == store.ApprovalAllowed {
+			if tool.State = claude.ToolDenied; status == approvals.Allowed {
 				tool.State = claude.ToolDone
 			}
 			d.turn.Content.Items[i].Tool = &tool
@@ -294,21 +298,21 @@ func (d *desk) end(state agent.TurnState, problem string) {
 }
 
 // commit commits the end of the turn, and shows nothing.
-func (d *desk) commit() []store.OutboxRow {
+func (d *desk) commit() []outbox.Row {
 	d.turn.Cards = slices.Clone(d.turn.Cards)
 	for i, c := range d.turn.Cards {
 		d.turn.Cards[i].Requests = slices.Clone(c.Requests)
 		for j, r := range c.Requests {
 			a, err := d.store.ApprovalByID(context.Background(), r.ApprovalID)
 			d.must(err)
-			if d.turn.Cards[i].Requests[j] = ask.RequestOf(a); a.Status == store.ApprovalPending {
-				d.turn.Cards[i].Requests[j].Status = store.ApprovalCancelled
+			if d.turn.Cards[i].Requests[j] = ask.RequestOf(a); a.Status == approvals.Pending {
+				d.turn.Cards[i].Requests[j].Status = approvals.Cancelled
 			}
 		}
 	}
 	d.shown[len(d.shown)-1] = d.turn
 	_, rows, err := d.store.FinishTurn(context.Background(), d.lease, store.FinishedTurn{
-		ID: d.turn.ID, State: string(d.turn.State), Approvals: store.ApprovalCancelled, View: agent.EncodeTurn(d.turn), Mark: string(agent.PromptDone),
+		ID: d.turn.ID, State: string(d.turn.State), Approvals: approvals.Cancelled, View: agent.EncodeTurn(d.turn), Mark: string(agent.PromptDone),
 	})
 	d.must(err)
 	return rows
@@ -317,7 +321,7 @@ func (d *desk) commit() []store.OutboxRow {
 // closeCards shows the turn's cards a last time.
 func (d *desk) closeCards() {
 	for _, id := range d.cardsOf(d.turn.ID) {
-		d.front().Show(store.CardPost, id)
+		d.front().Show(outbox.CardPost, id)
 	}
 }
 
@@ -332,24 +336,24 @@ func (d *desk) cardsOf(turn int64) []string {
 }
 
 // click is a click on a card's button, with what comes of it.
-func (d *desk) click(user, action string, a store.Approval) string {
+func (d *desk) click(user, action string, a approvals.Approval) string {
 	synctest.Wait() // until all is posted that Slack takes at once: nobody clicks on what is not there
 	return d.clickOn(d.cardTS(a), user, action, a)
 }
 
 // cardTS is where the card of an approval stands.
-func (d *desk) cardTS(a store.Approval) string {
+func (d *desk) cardTS(a approvals.Approval) string {
 	a, err := d.store.ApprovalByID(context.Background(), a.ID)
 	d.must(err)
 	return a.MessageTS
 }
 
 // clickOn is a click on a button of the message at ts.
-func (d *desk) clickOn(ts, user, action string, a store.Approval) string {
+func (d *desk) clickOn(ts, user, action string, a approvals.Approval) string {
 	return d.clickIn(deskChannel, ts, user, action, a)
 }
 
-func (d *desk) clickIn(channel, ts, user, action string, a store.Approval) string {
+func (d *desk) clickIn(channel, ts, user, action string, a approvals.Approval) string {
 	in, err := d.bot.app.decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
 		"type": "block_actions", "team": object{"id": deskTeam}, "user": object{"id": user, "team_id": deskTeam}, "channel": object{"id": channel},
 		"container": object{"type": "message", "message_ts": ts, "thread_ts": deskThread, "channel_id": channel}, "trigger_id": "t",

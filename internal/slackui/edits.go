@@ -7,7 +7,7 @@ import (
 
 	"deckhand/internal/access"
 	"deckhand/internal/chat"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
 )
 
 // edit is what an author has made of the text of a message of theirs.
@@ -59,8 +59,8 @@ func (a *App) decodeChange(team string, event, payload json.RawMessage) (*chat.I
 	if was.User == "" || was.BotID != "" || was.TS == "" {
 		return nil, nil
 	}
-	return &chat.Incoming{Deed: chat.Deed{Change: change}, Row: store.Envelope{
-		Kind: store.KindMessage, TeamID: team, ChannelID: ev.Channel, TS: was.TS, ThreadTS: cmp.Or(was.ThreadTS, was.TS), UserID: was.User,
+	return &chat.Incoming{Deed: chat.Deed{Change: change}, Row: inbox.Envelope{
+		Kind: inbox.Message, TeamID: team, ChannelID: ev.Channel, TS: was.TS, ThreadTS: cmp.Or(was.ThreadTS, was.TS), UserID: was.User,
 	}}, nil
 }
 

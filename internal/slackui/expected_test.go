@@ -10,15 +10,16 @@ import (
 
 	"deckhand/internal/chat"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/outbox"
 )
 
 // page is a page as it is to be seen; plain, where Slack refused its blocks.
 func seen(p render.Page) (text, blocks string) { return p.Text, canonical(string(mustJSON(p.Blocks))) }
 
 // page is a card as it is to be seen in the thread.
-func (d *desk) page(list []store.Approval) render.Page {
-	posts, err := d.store.Posts(context.Background(), store.CardPost, list[0].CardID)
+func (d *desk) page(list []approvals.Approval) render.Page {
+	posts, err := d.store.Posts(context.Background(), outbox.CardPost, list[0].CardID)
 	d.must(err)
 	v, _ := d.bot.app.frontend.viewCard(context.Background(), list, chat.CopiesIn(posts))
 	return d.bot.app.frontend.cardPage(v, false)

@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"deckhand/internal/chat"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/turns"
 )
 
-func (b *screenStore) FeedbackReport(context.Context, string, time.Time, time.Time, int) (store.FeedbackReport, error) {
+func (b *screenStore) FeedbackReport(context.Context, string, time.Time, time.Time, int) (turns.FeedbackReport, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.rated, nil
@@ -20,10 +21,10 @@ func (b *screenStore) FeedbackReport(context.Context, string, time.Time, time.Ti
 func TestFeedbackReasons(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
-		reason := func(channel, user, text string) store.FeedbackReason {
-			return store.FeedbackReason{Project: "web", ChannelID: channel, ThreadTS: "1.0", MessageTS: "2.000001", TurnID: 1, UserID: user, Reason: text, At: time.Now()}
+		reason := func(channel, user, text string) turns.FeedbackReason {
+			return turns.FeedbackReason{Project: "web", ChannelID: channel, ThreadTS: "1.0", MessageTS: "2.000001", TurnID: 1, UserID: user, Reason: text, At: time.Now()}
 		}
-		found := store.FeedbackReport{Projects: []store.FeedbackStats{{Project: "web", Good: 3, Bad: 1}}, Reasons: []store.FeedbackReason{
+		found := turns.FeedbackReport{Projects: []turns.FeedbackStats{{Project: "web", Good: 3, Bad: 1}}, Reasons: []turns.FeedbackReason{
 			reason(deskChannel, "ULINUS", "it called <!channel> and\n*said* nothing"), reason(deskPrivate, "UGRACE", "secret one"),
 			reason("DLINUS", "ULINUS", "secret two"), reason("DADA", "UADA", "my own"),
 		}}
@@ -33,7 +34,7 @@ func TestFeedbackReasons(t *testing.T) {
 		d.store.mu.Lock()
 		d.store.rated = found
 		d.store.mu.Unlock()
-		in := &chat.Incoming{UserTeam: deskTeam, Deed: chat.Deed{Command: &chat.Command{Text: "feedback 7 days"}}, Row: store.Envelope{TeamID: deskTeam, ChannelID: deskChannel, UserID: "UADA"}}
+		in := &chat.Incoming{UserTeam: deskTeam, Deed: chat.Deed{Command: &chat.Command{Text: "feedback 7 days"}}, Row: inbox.Envelope{TeamID: deskTeam, ChannelID: deskChannel, UserID: "UADA"}}
 		if outcome := d.bot.app.Act(context.Background(), in); outcome != "feedback" {
 			t.Errorf("Ada: %s", outcome)
 		}

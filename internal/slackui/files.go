@@ -16,7 +16,7 @@ import (
 	"deckhand/internal/attachment"
 	"deckhand/internal/chat"
 	"deckhand/internal/slackui/publish"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
 )
 
 func sharedFiles(files []slack.File) (out []chat.SharedFile) {
@@ -35,7 +35,7 @@ const (
 
 // Fetch implements [agent.Files]: it asks Slack about the file now, and downloads it with
 // the bot's token, from Slack's own hosts alone.
-func (a *App) Fetch(ctx context.Context, f store.PromptFile, most int64) (name string, content []byte, err error) {
+func (a *App) Fetch(ctx context.Context, f inbox.PromptFile, most int64) (name string, content []byte, err error) {
 	var info *slack.File
 	err = a.again(ctx, func() (err error) {
 		info, _, _, err = a.api.GetFileInfoContext(ctx, f.ID, 0, 0)

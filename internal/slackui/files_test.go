@@ -16,7 +16,7 @@ import (
 
 	"deckhand/internal/attachment"
 	"deckhand/internal/chat"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
 )
 
 // TestAFileIsFetchedFromSlackAlone has a Slack that says all kinds of things of files, and
@@ -111,7 +111,7 @@ func TestAFileIsFetchedFromSlackAlone(t *testing.T) {
 }
 
 func fetched(ctx context.Context, a *App, id string) string {
-	name, content, err := a.Fetch(ctx, store.PromptFile{ID: id}, 8<<10)
+	name, content, err := a.Fetch(ctx, inbox.PromptFile{ID: id}, 8<<10)
 	if refused, ok := errors.AsType[*attachment.Refusal](err); ok {
 		return refused.Why
 	}
@@ -132,15 +132,15 @@ func TestFilesStayWithTheirMessage(t *testing.T) {
 	if err != nil || in == nil {
 		t.Fatal(in, err)
 	}
-	if diff := cmp.Diff([]store.PromptFile{{ID: "F1", Name: "a.png"}}, in.Message.PromptFiles()); diff != "" {
+	if diff := cmp.Diff([]inbox.PromptFile{{ID: "F1", Name: "a.png"}}, in.Message.PromptFiles()); diff != "" {
 		t.Errorf("found (-want +got):\n%s", diff)
 	}
 	for name, c := range map[string]struct {
 		files []chat.SharedFile
-		want  []store.PromptFile
+		want  []inbox.PromptFile
 	}{
-		"its words": {nil, []store.PromptFile{{ID: "F1", Name: "a.png"}}},
-		"a file":    {[]chat.SharedFile{{ID: "F2", Name: "..\\b\u202e.png"}}, []store.PromptFile{{ID: "F2", Name: "b.png"}}},
+		"its words": {nil, []inbox.PromptFile{{ID: "F1", Name: "a.png"}}},
+		"a file":    {[]chat.SharedFile{{ID: "F2", Name: "..\\b\u202e.png"}}, []inbox.PromptFile{{ID: "F2", Name: "b.png"}}},
 	} {
 		change := edit{text: "<@UBOT> look again", edit: messageEdit{User: "U1", TS: "2.0"}, files: c.files}
 		changed, ok, err := change.apply(in.Row.Payload)
@@ -154,7 +154,7 @@ func TestFilesStayWithTheirMessage(t *testing.T) {
 		if diff := cmp.Diff(c.want, again.Message.PromptFiles()); diff != "" || again.Message.Text != change.text {
 			t.Errorf("%s was changed (-want +got):\n%s", name, diff)
 		}
-		if said := a.saidIn(store.QueuedPrompt{Kind: store.KindMessage, Payload: changed}); !strings.HasPrefix(said, "look again 📎 \"") {
+		if said := a.saidIn(inbox.QueuedPrompt{Kind: inbox.Message, Payload: changed}); !strings.HasPrefix(said, "look again 📎 \"") {
 			t.Errorf("the queue shows %q", said)
 		}
 	}

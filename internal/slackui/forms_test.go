@@ -12,11 +12,13 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
 )
 
 // submit sends a form that was opened for an approval.
-func (d *desk) submit(user, callback string, a store.Approval, values object) string {
+func (d *desk) submit(user, callback string, a approvals.Approval, values object) string {
 	in, err := d.bot.app.decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
 		"type": "view_submission", "team": object{"id": deskTeam}, "user": object{"id": user, "team_id": deskTeam},
 		"view": object{"callback_id": callback, "private_metadata": a.ID, "state": object{"values": values}},
@@ -31,23 +33,23 @@ func TestForms(t *testing.T) {
 	t.Parallel()
 	reason := object{view.ReasonBlock: object{view.ReasonAction: object{"value": "not today"}}}
 	ticked := object{view.ConfirmBox: object{view.ConfirmBox: object{"selected_options": []any{object{"value": "yes"}}}}}
-	dangerous := store.Terms{Dangerous: true}
+	dangerous := approvals.Terms{Dangerous: true}
 	for name, c := range map[string]struct {
-		terms  store.Terms
+		terms  approvals.Terms
 		action string
 		send   string
 		values object
 		opened string
 		sent   string
-		status store.ApprovalStatus
+		status approvals.Status
 	}{
-		"a reason":                       {store.Terms{}, view.ActionDenyReason, view.CallbackDenyReason, reason, "asked for more", "denied", store.ApprovalDenied},
-		"what is dangerous":              {dangerous, view.ActionApprove, view.CallbackConfirm, ticked, "asked for more", "allowed", store.ApprovalAllowed},
-		"dangerous and not confirmed":    {dangerous, view.ActionApprove, view.CallbackConfirm, object{}, "asked for more", "not confirmed", store.ApprovalPending},
-		"dangerous, by another form":     {dangerous, view.ActionApprove, view.CallbackGrant, object{}, "asked for more", "incomplete answer", store.ApprovalPending},
-		"the whole input":                {store.Terms{}, view.ActionViewInput, "", nil, "viewed", "", store.ApprovalPending},
-		"a permission, and no rule":      {store.Terms{Grantable: true}, view.ActionAlways, view.CallbackGrant, object{}, "asked for more", "incomplete answer", store.ApprovalPending},
-		"a permission where none may be": {store.Terms{}, view.ActionAlways, "", nil, "not grantable", "", store.ApprovalPending},
+		"a reason":                       {approvals.Terms{}, view.ActionDenyReason, view.CallbackDenyReason, reason, "asked for more", "denied", approvals.Denied},
+		"what is dangerous":              {dangerous, view.ActionApprove, view.CallbackConfirm, ticked, "asked for more", "allowed", approvals.Allowed},
+		"dangerous and not confirmed":    {dangerous, view.ActionApprove, view.CallbackConfirm, object{}, "asked for more", "not confirmed", approvals.Pending},
+		"dangerous, by another form":     {dangerous, view.ActionApprove, view.CallbackGrant, object{}, "asked for more", "incomplete answer", approvals.Pending},
+		"the whole input":                {approvals.Terms{}, view.ActionViewInput, "", nil, "viewed", "", approvals.Pending},
+		"a permission, and no rule":      {approvals.Terms{Grantable: true}, view.ActionAlways, view.CallbackGrant, object{}, "asked for more", "incomplete answer", approvals.Pending},
+		"a permission where none may be": {approvals.Terms{}, view.ActionAlways, "", nil, "not grantable", "", approvals.Pending},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -83,7 +85,7 @@ func TestForms(t *testing.T) {
 				for _, p := range d.wrong() {
 					t.Error(p)
 				}
-				if c.status != store.ApprovalPending {
+				if c.status != approvals.Pending {
 					if got := d.click("UHEIDI", c.action, a); got != "too late" {
 						t.Errorf("opened again: %q", got)
 					}
@@ -101,7 +103,7 @@ func TestReminders(t *testing.T) {
 	t.Parallel()
 	for stage, want := range [][]string{{deskChannel}, {"C0OPS", deskChannel, "UADA", "UGRACE", "UHEIDI"}, nil} {
 		atDesk(t, func(d *desk) {
-			a := d.ask("", store.Terms{})
+			a := d.ask("", approvals.Terms{})
 			d.rest()
 			before := d.slack.count("chat.postMessage")
 			d.must(d.bot.app.Remind(context.Background(), a, stage))
@@ -145,7 +147,7 @@ func TestMarks(t *testing.T) {
 		} {
 			w, err := d.store.Say(context.Background(), d.lease, string(m))
 			d.must(err)
-			w.Kind, w.TS = store.OutboxMark, "1.0"
+			w.Kind, w.TS = outbox.Mark, "1.0"
 			d.front().Tell(w)
 		}
 		d.front().Say(d.turn.Thread, "A word <!channel>.")
@@ -196,7 +198,7 @@ func TestASentenceIsSaidOnce(t *testing.T) {
 		d.front().Say(d.turn.Thread, "It cannot be resumed.")
 		said(5)
 		for i := range 2 {
-			d.front().MarkPrompt(store.Prompt{ThreadKey: d.turn.Thread, TS: "9.0"}, agent.PromptFailed)
+			d.front().MarkPrompt(inbox.Prompt{ThreadKey: d.turn.Thread, TS: "9.0"}, agent.PromptFailed)
 			d.front().Say(d.turn.Thread, "It cannot be resumed.")
 			said(6 + i)
 		}

@@ -18,7 +18,9 @@ import (
 
 	"deckhand/internal/chat"
 	"deckhand/internal/playground/slack"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 )
 
 // An outage is an app that hears nothing, a workspace in which people go on, and the real
@@ -207,19 +209,19 @@ func TestTheMarkOfWhatWaits(t *testing.T) {
 		var got []bool
 		for _, w := range list {
 			post, err := o.db.PostWaits(ctx, w.InboxID)
-			if err != nil || w.Kind != store.OutboxWaits || w.ChannelID != slack.ChannelEngineering || w.TS != "5.0" {
+			if err != nil || w.Kind != outbox.Waits || w.ChannelID != slack.ChannelEngineering || w.TS != "5.0" {
 				t.Errorf("%+v, %v", w, err)
 			}
 			got = append(got, post.Waits)
-			o.must(o.db.EndOutbox(ctx, nil, []store.Shown{{Kind: store.OutboxWaits, Subject: chat.Number(w.InboxID), UpTo: w.ID}}))
+			o.must(o.db.EndOutbox(ctx, nil, []outbox.Shown{{Kind: outbox.Waits, Subject: chat.Number(w.InboxID), UpTo: w.ID}}))
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("words (-want +got):\n%s", diff)
 		}
 	}
-	key := store.ThreadKey{TeamID: slack.TeamID, ChannelID: slack.ChannelEngineering, ThreadTS: "5.0"}
-	id, _, err := o.db.Receive(ctx, store.Envelope{
-		EventID: "Ev5", Kind: store.KindMessage, TeamID: key.TeamID, ChannelID: key.ChannelID, TS: "5.0", ThreadTS: "5.0", UserID: slack.UserLinus, Payload: json.RawMessage(`{}`), Holder: "A",
+	key := threads.ThreadKey{TeamID: slack.TeamID, ChannelID: slack.ChannelEngineering, ThreadTS: "5.0"}
+	id, _, err := o.db.Receive(ctx, inbox.Envelope{
+		EventID: "Ev5", Kind: inbox.Message, TeamID: key.TeamID, ChannelID: key.ChannelID, TS: "5.0", ThreadTS: "5.0", UserID: slack.UserLinus, Payload: json.RawMessage(`{}`), Holder: "A",
 	})
 	o.must(err)
 	words()
@@ -227,10 +229,10 @@ func TestTheMarkOfWhatWaits(t *testing.T) {
 	words(true)
 	o.must(o.db.PutOff(ctx, id, time.Hour, "no answer", true, true))
 	words()
-	_, _, err = o.db.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: slack.UserLinus, UUID: uuid.NewString(), Text: "go"})
+	_, _, err = o.db.AcceptPrompt(ctx, inbox.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: slack.UserLinus, UUID: uuid.NewString(), Text: "go"})
 	o.must(err)
 	words(false)
-	o.must(o.db.ShowWaits(ctx, store.Post{TeamID: key.TeamID, ChannelID: key.ChannelID, TS: "5.0"}))
+	o.must(o.db.ShowWaits(ctx, inbox.Post{TeamID: key.TeamID, ChannelID: key.ChannelID, TS: "5.0"}))
 	words(false)
 }
 
@@ -302,7 +304,7 @@ func TestWhatWaitsIsChangedMeanwhile(t *testing.T) {
 	if err != nil || len(waiting) != 3 {
 		t.Fatalf("%d posts wait, %v", len(waiting), err)
 	}
-	o.must(o.hand.Changes(t.Context(), store.Scan{TeamID: slack.TeamID}))
+	o.must(o.hand.Changes(t.Context(), inbox.Scan{TeamID: slack.TeamID}))
 	o.settle()
 	o.want(slack.UserLinus+" accepted first", slack.UserLinus+" accepted other", slack.UserLinus+" done deleted")
 }
@@ -338,7 +340,7 @@ func TestALookIsOneReplicas(t *testing.T) {
 			t.Errorf("since %v, %v", since, err)
 		}
 	}
-	take := func(want bool) store.Scan {
+	take := func(want bool) inbox.Scan {
 		t.Helper()
 		l, ok, err := o.db.TakeScan(ctx, slack.TeamID, time.Minute)
 		if err != nil || ok != want {

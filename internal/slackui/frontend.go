@@ -15,7 +15,9 @@ import (
 	"deckhand/internal/chat"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 )
 
 const (
@@ -55,7 +57,7 @@ type frontend struct {
 	left  sync.Map    // ended turns of other processes that this one shows: whether their first page was posted
 
 	saidMu sync.Mutex
-	said   map[store.ThreadKey]sentence // what was said last in each thread, since its last prompt was marked
+	said   map[threads.ThreadKey]sentence // what was said last in each thread, since its last prompt was marked
 }
 
 // sentence is something that was said, and when.
@@ -77,14 +79,14 @@ type shownTurn struct {
 }
 
 func newFrontend(a *App) *frontend {
-	return &frontend{app: a, turns: map[int64]*shownTurn{}, pictures: map[pictureKey]bool{}, again: map[int64]bool{}, reading: map[string]*cardReading{}, posting: map[string]bool{}, called: map[string]bool{}, places: map[int64]*shownPlace{}, waiting: map[int64]bool{}, queues: map[int64]*shownQueue{}, closing: make(chan struct{}), said: map[store.ThreadKey]sentence{}}
+	return &frontend{app: a, turns: map[int64]*shownTurn{}, pictures: map[pictureKey]bool{}, again: map[int64]bool{}, reading: map[string]*cardReading{}, posting: map[string]bool{}, called: map[string]bool{}, places: map[int64]*shownPlace{}, waiting: map[int64]bool{}, queues: map[int64]*shownQueue{}, closing: make(chan struct{}), said: map[threads.ThreadKey]sentence{}}
 }
 
 // ShowTurn implements [agent.Frontend].
 func (f *frontend) ShowTurn(t agent.TurnView) {
 	var end func(error)
 	if t.OutboxID != 0 {
-		end = f.app.Outbox.Begun(store.OutboxRow{ID: t.OutboxID, Kind: store.OutboxTurn, ThreadKey: t.Thread, TurnID: t.ID})
+		end = f.app.Outbox.Begun(outbox.Row{ID: t.OutboxID, Kind: outbox.Turn, ThreadKey: t.Thread, TurnID: t.ID})
 		t.OutboxID = 0
 	}
 	f.showTurn(t, end)
@@ -241,7 +243,7 @@ func (f *frontend) pageMessage(t agent.TurnView, p render.Page) publish.Message 
 		Metadata:  mark, Find: f.find(t.Thread, time.Now(), mark),
 		OnPosted: func(ts string) {
 			f.app.sessions.posted(t.Thread)
-			f.note(store.PostedMessage{Kind: store.TurnPost, Subject: chat.Number(t.ID), Part: p.Number, ChannelID: t.Thread.ChannelID, TS: ts})
+			f.note(outbox.PostedMessage{Kind: outbox.TurnPost, Subject: chat.Number(t.ID), Part: p.Number, ChannelID: t.Thread.ChannelID, TS: ts})
 		},
 		OnError: func(err error) { f.app.c.Log.Error("show a turn", zap.Int64("turn", t.ID), zap.Error(err)) },
 	}
@@ -325,7 +327,7 @@ var marks = map[agent.PromptMark]string{
 
 // MarkPrompt implements [agent.Frontend]. The eyes that say that a message was
 // heard stay; only its end is marked, see Tell.
-func (f *frontend) MarkPrompt(p store.Prompt, m agent.PromptMark) {
+func (f *frontend) MarkPrompt(p inbox.Prompt, m agent.PromptMark) {
 	f.forgetSaid(p.ThreadKey)
 	f.app.Homes.Changed()
 	if m == agent.PromptWaits || p.Marked {
@@ -334,7 +336,7 @@ func (f *frontend) MarkPrompt(p store.Prompt, m agent.PromptMark) {
 }
 
 // forgetSaid: whoever wrote a prompt that is marked has to be told of it.
-func (f *frontend) forgetSaid(k store.ThreadKey) {
+func (f *frontend) forgetSaid(k threads.ThreadKey) {
 	f.saidMu.Lock()
 	defer f.saidMu.Unlock()
 	delete(f.said, k)
@@ -345,17 +347,17 @@ func (f *frontend) forgetSaid(k store.ThreadKey) {
 const sayAgainAfter = time.Hour
 
 // Say implements [agent.Frontend].
-func (f *frontend) Say(k store.ThreadKey, text string) {
+func (f *frontend) Say(k threads.ThreadKey, text string) {
 	if !f.stands(k, text) {
 		f.app.say(k.ChannelID, k.ThreadTS, render.Sentence(text))
 	}
 }
 
 // stands reports whether a sentence that is to be said is the last one said in its thread.
-func (f *frontend) stands(k store.ThreadKey, text string) bool {
+func (f *frontend) stands(k threads.ThreadKey, text string) bool {
 	f.saidMu.Lock()
 	now := time.Now()
-	maps.DeleteFunc(f.said, func(_ store.ThreadKey, s sentence) bool { return now.Sub(s.at) >= sayAgainAfter })
+	maps.DeleteFunc(f.said, func(_ threads.ThreadKey, s sentence) bool { return now.Sub(s.at) >= sayAgainAfter })
 	again := f.said[k].text == text
 	if !again {
 		f.said[k] = sentence{text: text, at: now}
@@ -440,16 +442,16 @@ func (f *frontend) Leave(turnID int64) {
 }
 
 // note notes where a message was posted.
-func (f *frontend) note(p store.PostedMessage) {
+func (f *frontend) note(p outbox.PostedMessage) {
 	f.save(p, func(ctx context.Context) error { return f.app.c.Store.SavePosts(ctx, p) })
 }
 
 // forget notes that a message is none of ours any more.
-func (f *frontend) forget(p store.PostedMessage) {
+func (f *frontend) forget(p outbox.PostedMessage) {
 	f.save(p, func(ctx context.Context) error { return f.app.c.Store.ForgetPost(ctx, p, f.app.c.Replica) })
 }
 
-func (f *frontend) save(p store.PostedMessage, write func(context.Context) error) {
+func (f *frontend) save(p outbox.PostedMessage, write func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
 	defer cancel()
 	if err := write(ctx); err != nil {

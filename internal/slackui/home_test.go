@@ -8,7 +8,7 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/playground/slack"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // tab is what a person's home tab shows, as JSON.
@@ -40,7 +40,7 @@ func (m *matrix) homeClick(user, block, action, value, metadata string) envelope
 func TestTheHomeTab(t *testing.T) {
 	t.Parallel()
 	m := newMatrix(t)
-	asked := map[string]store.Approval{}
+	asked := map[string]approvals.Approval{}
 	for _, p := range places {
 		_, asked[p.id], _, _, _ = m.asked(p.id)
 	}
@@ -113,9 +113,9 @@ func TestTheHomeTab(t *testing.T) {
 
 // tellsWhomAQuestionWaitsFor: it waits for the person who was asked, and for others only if
 // that person may not answer any more.
-func (m *matrix) tellsWhomAQuestionWaitsFor(a store.Approval) {
+func (m *matrix) tellsWhomAQuestionWaitsFor(a approvals.Approval) {
 	m.t.Helper()
-	a.Kind = store.ApprovalQuestion
+	a.Kind = approvals.Question
 	for asked, waits := range map[string]map[string]bool{
 		"U0ASKED":         {"U0ASKED": true, slack.UserAda: false, slack.UserGrace: false},
 		slack.UserMallory: {"U0ASKED": true, slack.UserAda: true, slack.UserMallory: false},

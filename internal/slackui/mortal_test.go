@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"sync/atomic"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 )
 
 // process is one process of the bot: when it is killed nothing that it does has an
@@ -47,16 +49,16 @@ func (b mortalStore) save(ctx context.Context, write func(context.Context) error
 	return write(ctx)
 }
 
-func (b mortalStore) AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thread, bool, error) {
+func (b mortalStore) AcceptPrompt(ctx context.Context, p inbox.NewPrompt) (threads.Thread, bool, error) {
 	if refuse := b.p.refuse.Load(); refuse != nil {
 		if err := (*refuse)(); err != nil {
-			return store.Thread{}, false, fmt.Errorf("accept: %w", err)
+			return threads.Thread{}, false, fmt.Errorf("accept: %w", err)
 		}
 	}
 	return b.screenStore.AcceptPrompt(ctx, p)
 }
 
-func (b mortalStore) ClaimOutbox(ctx context.Context, teamID string, limit int) (out []store.OutboxRow, err error) {
+func (b mortalStore) ClaimOutbox(ctx context.Context, teamID string, limit int) (out []outbox.Row, err error) {
 	err = b.save(ctx, func(ctx context.Context) error { out, err = b.screenStore.ClaimOutbox(ctx, teamID, limit); return err })
 	return out, err
 }
@@ -69,7 +71,7 @@ func (b mortalStore) PutBackOutbox(ctx context.Context, ids []int64) error {
 	return b.save(ctx, func(ctx context.Context) error { return b.screenStore.PutBackOutbox(ctx, ids) })
 }
 
-func (b mortalStore) EndOutbox(ctx context.Context, ids []int64, shown []store.Shown) error {
+func (b mortalStore) EndOutbox(ctx context.Context, ids []int64, shown []outbox.Shown) error {
 	return b.save(ctx, func(ctx context.Context) error { return b.screenStore.EndOutbox(ctx, ids, shown) })
 }
 
@@ -77,10 +79,10 @@ func (b mortalStore) ReleaseOutbox(ctx context.Context) error {
 	return b.save(ctx, b.screenStore.ReleaseOutbox)
 }
 
-func (b mortalStore) SavePosts(ctx context.Context, posts ...store.PostedMessage) error {
+func (b mortalStore) SavePosts(ctx context.Context, posts ...outbox.PostedMessage) error {
 	return b.save(ctx, func(ctx context.Context) error { return b.screenStore.SavePosts(ctx, posts...) })
 }
 
-func (b mortalStore) ForgetPost(ctx context.Context, p store.PostedMessage, replica string) error {
+func (b mortalStore) ForgetPost(ctx context.Context, p outbox.PostedMessage, replica string) error {
 	return b.save(ctx, func(ctx context.Context) error { return b.screenStore.ForgetPost(ctx, p, replica) })
 }

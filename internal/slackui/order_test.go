@@ -12,7 +12,7 @@ import (
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // TestTheThreadReadsInOrder: whatever a turn says, does and asks, and whoever decides, what
@@ -31,7 +31,7 @@ func TestTheThreadReadsInOrder(t *testing.T) {
 			d := newDesk(t)
 			var marks []string // what happened, in order; steps may be summed up
 			said := map[string]bool{}
-			var asked []store.Approval
+			var asked []approvals.Approval
 			for i, what := range steps {
 				mark := fmt.Sprintf("mark%03d", i)
 				switch what {
@@ -50,7 +50,7 @@ func TestTheThreadReadsInOrder(t *testing.T) {
 					if n := len(d.turn.Cards); what == "join" && i > 0 && (steps[i-1] == "ask" || steps[i-1] == "join") && len(d.turn.Cards[n-1].Requests) < 8 {
 						card = d.turn.Cards[n-1].ID
 					}
-					asked = append(asked, d.ask(card, store.Terms{Quorum: quorum}))
+					asked = append(asked, d.ask(card, approvals.Terms{Quorum: quorum}))
 					mark = fmt.Sprintf("make %d`", d.asked)
 					marks, said[mark] = append(marks, mark), true
 				case "decide", "deny":
@@ -107,9 +107,9 @@ func TestTheThreadReadsInOrder(t *testing.T) {
 func TestALaterCardWaitsForTheFirst(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
-		d.ask("", store.Terms{})
-		second := d.ask("", store.Terms{})
-		decided, err := d.store.Decide(t.Context(), store.Decision{ApprovalID: second.ID, Status: store.ApprovalDenied, By: "UADA", Via: "button"})
+		d.ask("", approvals.Terms{})
+		second := d.ask("", approvals.Terms{})
+		decided, err := d.store.Decide(t.Context(), approvals.Decision{ApprovalID: second.ID, Status: approvals.Denied, By: "UADA", Via: "button"})
 		d.must(err)
 		d.front().ShowApproval(decided)
 		d.answered()

@@ -22,7 +22,8 @@ import (
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 )
 
 // What is posted has metadata that says what it is, for whoever looks for it after a
@@ -59,7 +60,7 @@ const (
 
 // posted are our own messages of a thread, since a time, that were posted with metadata
 // of a type.
-func (f *frontend) posted(ctx context.Context, k store.ThreadKey, since time.Time, kind string) ([]slack.Message, error) {
+func (f *frontend) posted(ctx context.Context, k threads.ThreadKey, since time.Time, kind string) ([]slack.Message, error) {
 	found, err := f.ourPosts(ctx, k, since)
 	return slices.DeleteFunc(found, func(m slack.Message) bool { // anybody may write metadata
 		stream := kind == turnType && m.Metadata.EventType == "" // it gets its metadata when it ends
@@ -68,7 +69,7 @@ func (f *frontend) posted(ctx context.Context, k store.ThreadKey, since time.Tim
 }
 
 // ourPosts are our own messages of a thread since a time.
-func (f *frontend) ourPosts(ctx context.Context, k store.ThreadKey, since time.Time) ([]slack.Message, error) {
+func (f *frontend) ourPosts(ctx context.Context, k threads.ThreadKey, since time.Time) ([]slack.Message, error) {
 	var out []slack.Message
 	cursor := ""
 	for range lookPages {
@@ -93,7 +94,7 @@ func (f *frontend) ourPosts(ctx context.Context, k store.ThreadKey, since time.T
 }
 
 // find returns the ts of our message in a thread that was posted with this metadata, or "".
-func (f *frontend) find(k store.ThreadKey, since time.Time, mark slack.SlackMetadata) func(context.Context) (string, error) {
+func (f *frontend) find(k threads.ThreadKey, since time.Time, mark slack.SlackMetadata) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		found, err := f.posted(ctx, k, since.Add(-lookBack), mark.EventType)
 		if err != nil {
@@ -109,11 +110,11 @@ func (f *frontend) find(k store.ThreadKey, since time.Time, mark slack.SlackMeta
 }
 
 // Tell implements [agent.Frontend].
-func (f *frontend) Tell(rows ...store.OutboxRow) { f.app.Outbox.Tell(rows...) }
+func (f *frontend) Tell(rows ...outbox.Row) { f.app.Outbox.Tell(rows...) }
 
 // showLeftTurn shows how a turn ended that this process does not show: another one has
 // died before Slack had it.
-func (f *frontend) showLeftTurn(w store.OutboxRow, end func(error)) {
+func (f *frontend) showLeftTurn(w outbox.Row, end func(error)) {
 	t, err := agent.DecodeTurn(w.Body)
 	if err != nil {
 		end(publish.Permanent(err))
@@ -129,7 +130,7 @@ func (f *frontend) showLeftTurn(w store.OutboxRow, end func(error)) {
 	}
 	stands, cards := map[int]string{}, map[string]string{}
 	for _, m := range noted {
-		if m.Kind == store.CardPost {
+		if m.Kind == outbox.CardPost {
 			cards[m.Subject] = m.TS
 		} else {
 			stands[m.Part] = m.TS
@@ -158,7 +159,7 @@ func (f *frontend) showLeftTurn(w store.OutboxRow, end func(error)) {
 }
 
 // leave marks what a turn of another process has left in its thread.
-func (f *frontend) leave(w store.OutboxRow, end func(error)) {
+func (f *frontend) leave(w outbox.Row, end func(error)) {
 	f.mu.Lock()
 	s := f.turns[w.TurnID]
 	f.mu.Unlock()
@@ -178,7 +179,7 @@ func (f *frontend) leave(w store.OutboxRow, end func(error)) {
 			switch {
 			case err != nil || !nothing || w.Body == agent.GoesOn:
 				end(err)
-			case w.Kind == store.OutboxGivenUp:
+			case w.Kind == outbox.GivenUp:
 				f.saySentence(w, outboxMark(w), end)
 			default:
 				f.sayLeft(w, end)
@@ -189,7 +190,7 @@ func (f *frontend) leave(w store.OutboxRow, end func(error)) {
 
 // strip takes the controls of a turn's messages away, and what they say of its state. The
 // last gets the sentence. nothing is true when there is none.
-func (f *frontend) strip(ctx context.Context, w store.OutboxRow) (nothing bool, err error) {
+func (f *frontend) strip(ctx context.Context, w outbox.Row) (nothing bool, err error) {
 	noted, err := f.app.c.Store.TurnPosts(ctx, w.TurnID)
 	if err != nil {
 		return false, err
@@ -217,7 +218,7 @@ func (f *frontend) strip(ctx context.Context, w store.OutboxRow) (nothing bool, 
 		if i == len(list)-1 {
 			sentence = w.Body
 		}
-		err := f.abandonPosted(ctx, store.PostedMessage{ChannelID: w.ChannelID, TS: ts}, true, sentence)
+		err := f.abandonPosted(ctx, outbox.PostedMessage{ChannelID: w.ChannelID, TS: ts}, true, sentence)
 		if err != nil && publish.MayPass(err) {
 			return false, err
 		}
@@ -241,7 +242,7 @@ func streamOf(m slack.Message, turn string) (page string) {
 }
 
 // mark reacts to a prompt.
-func (f *frontend) mark(w store.OutboxRow, end func(error)) {
+func (f *frontend) mark(w outbox.Row, end func(error)) {
 	f.forgetSaid(w.ThreadKey)
 	emoji := marks[agent.PromptMark(w.Body)]
 	if emoji == "" || w.TS == "" {
@@ -252,16 +253,16 @@ func (f *frontend) mark(w store.OutboxRow, end func(error)) {
 }
 
 // outboxKey names an outbox row's message as turnKey does a turn's.
-func outboxKey(w store.OutboxRow) string {
+func outboxKey(w outbox.Row) string {
 	return "outbox/" + chat.Number(w.ID) + "/" + chat.Number(w.CreatedAt.UnixMicro())
 }
 
-func outboxMark(w store.OutboxRow) slack.SlackMetadata {
+func outboxMark(w outbox.Row) slack.SlackMetadata {
 	return metadata(outboxType, "outbox", chat.Number(w.ID))
 }
 
 // saySentence says a sentence in a thread, in a message that mark tells from others.
-func (f *frontend) saySentence(w store.OutboxRow, mark slack.SlackMetadata, end func(error)) {
+func (f *frontend) saySentence(w outbox.Row, mark slack.SlackMetadata, end func(error)) {
 	if !w.Again && f.stands(w.ThreadKey, w.Body) {
 		end(nil)
 		return
@@ -275,7 +276,7 @@ func (f *frontend) saySentence(w store.OutboxRow, mark slack.SlackMetadata, end 
 
 // sayLeft says that a turn was left that has posted nothing, in a message that is the
 // turn's: it may be left again, as when it cannot go on yet.
-func (f *frontend) sayLeft(w store.OutboxRow, end func(error)) {
+func (f *frontend) sayLeft(w outbox.Row, end func(error)) {
 	page, _ := abandoned(slack.Message{}, true, w.Body)
 	mark := metadata(turnType, "turn", chat.Number(w.TurnID), "page", "left")
 	f.app.publisher.Show(publish.Message{
@@ -286,14 +287,14 @@ func (f *frontend) sayLeft(w store.OutboxRow, end func(error)) {
 }
 
 // whisper tells one person, and nobody else. Slack cannot be asked whether it did.
-func (f *frontend) whisper(w store.OutboxRow, end func(error)) {
+func (f *frontend) whisper(w outbox.Row, end func(error)) {
 	f.app.whisperTo(w.ChannelID, w.ThreadTS, w.UserID, render.Sentence(f.app.c.Redact(w.Body)), end)
 }
 
 // abandonPosted takes the controls of a message that an earlier process posted away; of
 // one of a turn that was left, what it says of its state, too. It adds the sentence, if
 // there is one.
-func (f *frontend) abandonPosted(ctx context.Context, posted store.PostedMessage, left bool, sentence string) error {
+func (f *frontend) abandonPosted(ctx context.Context, posted outbox.PostedMessage, left bool, sentence string) error {
 	found, _, _, err := f.app.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
 		ChannelID: posted.ChannelID, Timestamp: posted.TS, Limit: 1, Oldest: posted.TS, Latest: posted.TS, Inclusive: true,
 	})

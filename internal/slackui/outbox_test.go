@@ -17,7 +17,9 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
 )
 
 // done is a turn that is over, and committed; nobody was shown it.
@@ -67,7 +69,7 @@ func TestLastWords(t *testing.T) {
 			d.rest()
 			d.turn.Content.Items = text(mrkdwntest.Prose(20_000))
 		},
-		"after somebody asked something": func(d *desk) { d.ask("", store.Terms{}); d.rest(); d.turn.Content.Items = text("Well.") },
+		"after somebody asked something": func(d *desk) { d.ask("", approvals.Terms{}); d.rest(); d.turn.Content.Items = text("Well.") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,9 +180,9 @@ func TestACardEndsWhoeverDies(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
 		d.say("I look.\nI ask.")
-		a := d.ask("", store.Terms{})
+		a := d.ask("", approvals.Terms{})
 		d.rest()
-		_, err := d.store.Decide(context.Background(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalDenied, By: "UGRACE", Via: "button"})
+		_, err := d.store.Decide(context.Background(), approvals.Decision{ApprovalID: a.ID, Status: approvals.Denied, By: "UGRACE", Via: "button"})
 		d.must(err)
 		d.kill()
 		d.over()
@@ -211,7 +213,7 @@ func TestOnlyTheHolderEditsACard(t *testing.T) {
 				if test.calls != "" {
 					d.callsBy(test.calls)
 				}
-				a := d.ask("", store.Terms{Quorum: test.quorum})
+				a := d.ask("", approvals.Terms{Quorum: test.quorum})
 				d.rest()
 				holder := d.bot
 				d.startAs("replica-2")
@@ -231,7 +233,7 @@ func TestOnlyTheHolderEditsACard(t *testing.T) {
 						}
 						return f
 					})
-					d.front().Show(store.CardPost, a.CardID)
+					d.front().Show(outbox.CardPost, a.CardID)
 					time.Sleep(3 * cardPause)
 					d.slack.answers(nil)
 					d.click("UGRACE", view.ActionApprove, a)
@@ -251,7 +253,7 @@ func TestOnlyTheHolderEditsACard(t *testing.T) {
 				holder.dead.Store(false)
 				d.bot = holder
 				if test.vote {
-					d.front().Show(store.CardPost, a.CardID) // as its supervisor does
+					d.front().Show(outbox.CardPost, a.CardID) // as its supervisor does
 					d.rest()
 					if !strings.Contains(card(), "1 of 2") {
 						t.Errorf("the vote is not shown: %s", card())
@@ -337,7 +339,7 @@ func TestATurnThatWasLeft(t *testing.T) {
 					d.must(err)
 					d.front().Tell(w)
 					d.over()
-					d.front().MarkPrompt(store.Prompt{ThreadKey: w.ThreadKey}, agent.PromptWaits)
+					d.front().MarkPrompt(inbox.Prompt{ThreadKey: w.ThreadKey}, agent.PromptWaits)
 				}
 				got := d.slack.inThread(deskThread)
 				if len(got) != 1 {

@@ -14,7 +14,7 @@ import (
 	"deckhand/internal/attachment"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 
 // pictureKey names a picture in a thread by what it looks like.
 type pictureKey struct {
-	thread store.ThreadKey
+	thread threads.ThreadKey
 	sum    [sha256.Size]byte
 }
 
@@ -56,7 +56,7 @@ func (f *frontend) showPictures(s *shownTurn, t agent.TurnView) {
 	}
 }
 
-func (f *frontend) uploadPicture(k store.ThreadKey, p render.Picture) {
+func (f *frontend) uploadPicture(k threads.ThreadKey, p render.Picture) {
 	f.app.publisher.Once(publish.Call{
 		Method: publish.UploadFile, Priority: publish.Normal, Group: k.ThreadTS, What: "show a picture of a tool",
 		Timeout: time.Minute,

@@ -11,7 +11,8 @@ import (
 	"deckhand/internal/chat"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 )
 
 // movedEvery is the shortest time between two edits that show a place which is not among
@@ -24,7 +25,7 @@ const (
 // shownPlace is what a thread is told of its place in the queue for a session. The
 // frontend's cardsMu guards it.
 type shownPlace struct {
-	thread store.Thread
+	thread threads.Thread
 	before int
 	at     time.Time // when it was shown last
 	ours   bool      // this process has noted its message
@@ -33,7 +34,7 @@ type shownPlace struct {
 
 // ShowPlace implements [agent.Frontend]. A thread has one message for it, which is edited
 // as it moves, also by the process that follows this one.
-func (f *frontend) ShowPlace(t store.Thread, before int) {
+func (f *frontend) ShowPlace(t threads.Thread, before int) {
 	f.cardsMu.Lock()
 	defer f.cardsMu.Unlock()
 	s := f.places[t.ID]
@@ -45,14 +46,14 @@ func (f *frontend) ShowPlace(t store.Thread, before int) {
 		return
 	}
 	s.before = before
-	f.show(store.PlacePost, chat.Number(t.ID))
+	f.show(outbox.PlacePost, chat.Number(t.ID))
 }
 
 // readPlace notes the message of a thread that waits before it is posted: a process that dies
 // in between leaves one that the next finds, by when that was.
 func (f *frontend) readPlace(ctx context.Context, id string) (show func(), err error) {
 	threadID, db := chat.Numbered(id), f.app.c.Store
-	posts, err := db.Posts(ctx, store.PlacePost, id)
+	posts, err := db.Posts(ctx, outbox.PlacePost, id)
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +65,10 @@ func (f *frontend) readPlace(ctx context.Context, id string) (show func(), err e
 	}
 	f.cardsMu.Unlock()
 	if note {
-		if err := db.SavePosts(ctx, store.PostedMessage{Kind: store.PlacePost, Subject: id, ChannelID: s.thread.ChannelID}); err != nil {
+		if err := db.SavePosts(ctx, outbox.PostedMessage{Kind: outbox.PlacePost, Subject: id, ChannelID: s.thread.ChannelID}); err != nil {
 			return nil, err
 		}
-		if posts, err = db.Posts(ctx, store.PlacePost, id); err != nil {
+		if posts, err = db.Posts(ctx, outbox.PlacePost, id); err != nil {
 			return nil, err
 		}
 	}
@@ -82,7 +83,7 @@ func (f *frontend) readPlace(ctx context.Context, id string) (show func(), err e
 
 // showPlace posts the message, edits it, or edits it a last time. One that is not posted
 // by then is not any more. f.cardsMu is held.
-func (f *frontend) showPlace(s *shownPlace, p store.PostedMessage) {
+func (f *frontend) showPlace(s *shownPlace, p outbox.PostedMessage) {
 	k, since := s.thread.Key(), chat.Number(p.CreatedAt.UnixMicro())
 	mark := metadata(placeType, "since", since)
 	s.at = time.Now()

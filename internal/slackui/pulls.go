@@ -13,7 +13,9 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/forges"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/pg"
 )
 
 const pullType = "deckhand_pull" // metadata: {"pull": id}
@@ -24,20 +26,20 @@ func (f *frontend) readPull(ctx context.Context, id string) (show func(), err er
 	if err != nil {
 		return nil, err
 	}
-	ts, err := f.app.PostedAs(ctx, store.PullPost, id)
+	ts, err := f.app.PostedAs(ctx, outbox.PullPost, id)
 	connects := false
 	if u, bad := url.Parse(p.Repository); bad == nil {
 		host := strings.ToLower(u.Host)
 		if _, can := f.app.c.Accounts.Site(host); can {
 			_, none := f.app.c.Store.Connection(ctx, p.TeamID, p.Requester, host)
-			connects = errors.Is(none, store.ErrNotFound)
+			connects = errors.Is(none, pg.ErrNotFound)
 		}
 	}
 	return func() { f.showPull(p, ts, connects) }, err
 }
 
 // showPull posts or edits the message of a pull request. f.cardsMu is held.
-func (f *frontend) showPull(p store.Pull, ts string, connects bool) {
+func (f *frontend) showPull(p forges.Pull, ts string, connects bool) {
 	id := chat.Number(p.ID)
 	mark := metadata(pullType, "pull", id)
 	f.app.publisher.Show(publish.Message{
@@ -45,7 +47,7 @@ func (f *frontend) showPull(p store.Pull, ts string, connects bool) {
 		Key: "pull/" + id + "/" + chat.Number(p.CreatedAt.UnixMicro()), Channel: p.ChannelID, ThreadTS: p.ThreadTS, Group: p.ThreadTS, TS: ts,
 		Page: render.Pull(view.Pull{Pull: p, Wrong: pulls.Trouble(p) != "", Connects: connects}, f.app.rendering()), Priority: publish.Normal,
 		OnPosted: func(ts string) {
-			f.note(store.PostedMessage{Kind: store.PullPost, Subject: id, ChannelID: p.ChannelID, TS: ts})
+			f.note(outbox.PostedMessage{Kind: outbox.PullPost, Subject: id, ChannelID: p.ChannelID, TS: ts})
 		},
 		OnError: func(err error) { f.app.c.Log.Error("show a pull request", zap.String("url", p.URL), zap.Error(err)) },
 	})

@@ -14,7 +14,9 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 )
 
 // What waits in a thread is one message of it, that is taken away when nothing does. It is
@@ -28,11 +30,11 @@ const queueUnseen = 3 * time.Second
 // guards it.
 type shownQueue struct {
 	start *agent.StartWait
-	since time.Time       // when a start began to wait
-	key   string          // the publisher's; empty while nothing is shown
-	ts    string          // where it stands; empty while it is not known
-	word  store.OutboxRow // of the outbox, that this process holds while it stands; zero if it does not
-	over  bool            // it is not wanted any more
+	since time.Time  // when a start began to wait
+	key   string     // the publisher's; empty while nothing is shown
+	ts    string     // where it stands; empty while it is not known
+	word  outbox.Row // of the outbox, that this process holds while it stands; zero if it does not
+	over  bool       // it is not wanted any more
 }
 
 // ShowQueue implements [agent.Frontend].
@@ -49,7 +51,7 @@ func (f *frontend) ShowQueue(threadID int64, start *agent.StartWait) {
 	if start != nil && start.Attempts == 0 && time.Since(q.since) < queueUnseen {
 		return // it is told again, if it still waits then
 	}
-	f.show(store.QueuePost, chat.Number(threadID))
+	f.show(outbox.QueuePost, chat.Number(threadID))
 }
 
 // queueOf is the queue of a thread as this process shows it. f.cardsMu is held.
@@ -63,7 +65,7 @@ func (f *frontend) queueOf(threadID int64) *shownQueue {
 // readQueue reads a thread's queue.
 func (f *frontend) readQueue(ctx context.Context, id string) (show func(), err error) {
 	threadID := chat.Numbered(id)
-	ts, err := f.app.PostedAs(ctx, store.QueuePost, id)
+	ts, err := f.app.PostedAs(ctx, outbox.QueuePost, id)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +73,7 @@ func (f *frontend) readQueue(ctx context.Context, id string) (show func(), err e
 	if err != nil {
 		return nil, err
 	}
-	var row store.OutboxRow
+	var row outbox.Row
 	if f.standsUnheld(threadID, q, ts) {
 		if row, err = f.app.c.Store.StandQueue(ctx, threadID); err != nil {
 			return nil, err
@@ -87,7 +89,7 @@ func (f *frontend) readQueue(ctx context.Context, id string) (show func(), err e
 
 // standsUnheld reports whether a message is to be shown for which this process holds no
 // row of the outbox.
-func (f *frontend) standsUnheld(threadID int64, q store.Queue, ts string) bool {
+func (f *frontend) standsUnheld(threadID int64, q inbox.Queue, ts string) bool {
 	f.cardsMu.Lock()
 	defer f.cardsMu.Unlock()
 	var start *agent.StartWait
@@ -102,15 +104,15 @@ func (f *frontend) standsUnheld(threadID int64, q store.Queue, ts string) bool {
 
 // takeQueueOver puts right what a process that has died has said of a thread's queue, and
 // perhaps not noted.
-func (f *frontend) takeQueueOver(w store.OutboxRow) {
+func (f *frontend) takeQueueOver(w outbox.Row) {
 	f.cardsMu.Lock()
 	defer f.cardsMu.Unlock()
 	f.queueOf(w.ThreadID).word = w
-	f.show(store.QueuePost, chat.Number(w.ThreadID))
+	f.show(outbox.QueuePost, chat.Number(w.ThreadID))
 }
 
 // showQueue posts or edits the message, or takes it away. f.cardsMu is held.
-func (f *frontend) showQueue(threadID int64, q store.Queue, ts string, row store.OutboxRow, names map[string]string) {
+func (f *frontend) showQueue(threadID int64, q inbox.Queue, ts string, row outbox.Row, names map[string]string) {
 	s := f.queueOf(threadID)
 	if row.ID != 0 {
 		s.word = row
@@ -124,7 +126,7 @@ func (f *frontend) showQueue(threadID int64, q store.Queue, ts string, row store
 		return
 	}
 	if s.word.ID == 0 { // it has changed since it was read
-		f.show(store.QueuePost, chat.Number(threadID))
+		f.show(outbox.QueuePost, chat.Number(threadID))
 		return
 	}
 	mark := metadata(queueType, "thread", chat.Number(threadID))
@@ -147,7 +149,7 @@ func (f *frontend) showQueue(threadID int64, q store.Queue, ts string, row store
 }
 
 // queuePosted notes where the message stands, or takes it away if it came too late.
-func (f *frontend) queuePosted(threadID int64, s *shownQueue, k store.ThreadKey, ts string) {
+func (f *frontend) queuePosted(threadID int64, s *shownQueue, k threads.ThreadKey, ts string) {
 	f.cardsMu.Lock()
 	s.ts = ts
 	over := s.over
@@ -156,12 +158,12 @@ func (f *frontend) queuePosted(threadID int64, s *shownQueue, k store.ThreadKey,
 		f.app.remove(k.ChannelID, ts)
 		return
 	}
-	f.note(store.PostedMessage{Kind: store.QueuePost, Subject: chat.Number(threadID), ChannelID: k.ChannelID, TS: ts})
+	f.note(outbox.PostedMessage{Kind: outbox.QueuePost, Subject: chat.Number(threadID), ChannelID: k.ChannelID, TS: ts})
 }
 
 // takeQueueAway removes the message, also one that another process has posted and not
 // noted. f.cardsMu is held.
-func (f *frontend) takeQueueAway(threadID int64, s *shownQueue, k store.ThreadKey) {
+func (f *frontend) takeQueueAway(threadID int64, s *shownQueue, k threads.ThreadKey) {
 	delete(f.queues, threadID)
 	s.over = true
 	if s.key != "" {
@@ -191,7 +193,7 @@ func (f *frontend) takeQueueAway(threadID int64, s *shownQueue, k store.ThreadKe
 		},
 		OnEnd: func(err error) {
 			if err == nil || !publish.MayPass(err) {
-				f.forget(store.PostedMessage{Kind: store.QueuePost, Subject: chat.Number(threadID), TS: ts})
+				f.forget(outbox.PostedMessage{Kind: outbox.QueuePost, Subject: chat.Number(threadID), TS: ts})
 			}
 			f.app.Outbox.Ended(s.word, err)
 		},
@@ -200,7 +202,7 @@ func (f *frontend) takeQueueAway(threadID int64, s *shownQueue, k store.ThreadKe
 
 // queueView is what people are shown of a queue: while no turn runs the first prompt is
 // about to get one, and is no news unless its start waits.
-func (f *frontend) queueView(start *agent.StartWait, q store.Queue, names map[string]string) view.Queue {
+func (f *frontend) queueView(start *agent.StartWait, q inbox.Queue, names map[string]string) view.Queue {
 	v := view.Queue{Start: start, Prompts: q.Prompts, Names: names}
 	if !q.Running && len(v.Prompts) > 0 {
 		v.Prompts = v.Prompts[1:]
@@ -208,13 +210,13 @@ func (f *frontend) queueView(start *agent.StartWait, q store.Queue, names map[st
 	if len(q.Prompts) == 0 {
 		v.Start = nil
 	}
-	v.Said = func(p store.QueuedPrompt) string { return f.app.c.Redact(f.app.saidIn(p)) }
+	v.Said = func(p inbox.QueuedPrompt) string { return f.app.c.Redact(f.app.saidIn(p)) }
 	return v
 }
 
 // saidIn is what a person has said in a prompt, without what we added for the model.
-func (a *App) saidIn(p store.QueuedPrompt) string {
-	if p.Kind != store.KindMessage {
+func (a *App) saidIn(p inbox.QueuedPrompt) string {
+	if p.Kind != inbox.Message {
 		return "Continue"
 	}
 	var outer struct {

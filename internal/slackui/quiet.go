@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"deckhand/internal/slackui/publish"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 // A message calls people when it is posted, and never when it is edited. So a turn posts
@@ -55,7 +55,7 @@ func (f *frontend) renderRunning(id int64) {
 
 // sayMore renders the turns of a thread, or all for nil, of which something is not shown
 // elsewhere that was thought to be.
-func (f *frontend) sayMore(k *store.ThreadKey) {
+func (f *frontend) sayMore(k *threads.ThreadKey) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, s := range f.turns {
@@ -67,7 +67,7 @@ func (f *frontend) sayMore(k *store.ThreadKey) {
 
 // quietFor is how long a thread shows by other means that work goes on: not at all where
 // it has no status line.
-func (s *sessions) quietFor(k store.ThreadKey) time.Duration {
+func (s *sessions) quietFor(k threads.ThreadKey) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.shown[k]

@@ -12,7 +12,7 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // posts are the texts of what was posted in the thread, as notifications show them: of each
@@ -37,7 +37,7 @@ func TestNothingIsPostedWithoutUse(t *testing.T) {
 	approved := func(d *desk, wait time.Duration) {
 		d.add(reading("auth.go"))
 		time.Sleep(time.Second)
-		a := d.ask("", store.Terms{})
+		a := d.ask("", approvals.Terms{})
 		time.Sleep(wait)
 		d.click("UGRACE", view.ActionApprove, a)
 		d.answered()
@@ -161,7 +161,7 @@ func TestWhereMessagesBeginOutlivesAKill(t *testing.T) {
 	atDesk(t, func(d *desk) {
 		d.add(reading("auth.go"))
 		time.Sleep(time.Second)
-		a := d.ask("", store.Terms{})
+		a := d.ask("", approvals.Terms{})
 		time.Sleep(time.Second)
 		d.click("UGRACE", view.ActionApprove, a)
 		d.answered()

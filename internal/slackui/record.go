@@ -11,7 +11,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/chat"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
 )
 
 // History implements [chat.Screen].
@@ -88,7 +88,7 @@ func (a *App) FromRecord(channel string, p chat.Post, late bool) (*chat.Incoming
 	if err != nil {
 		return nil, fmt.Errorf("a post that was found: %w", err)
 	}
-	in, err := a.decode(envelope{ID: id, Type: envelopeType[store.KindMessage], Payload: payload})
+	in, err := a.decode(envelope{ID: id, Type: envelopeType[inbox.Message], Payload: payload})
 	if err != nil || in == nil || in.Message == nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (a *App) FromRecord(channel string, p chat.Post, late bool) (*chat.Incoming
 }
 
 // Payload implements [chat.Screen].
-func (a *App) Payload(row store.Envelope, team string, m chat.Message) (json.RawMessage, error) {
+func (a *App) Payload(row inbox.Envelope, team string, m chat.Message) (json.RawMessage, error) {
 	event := map[string]any{
 		"type": "message", "user": row.UserID, "team": team, "channel": row.ChannelID, "ts": row.TS,
 		"text": a.mention() + " " + cmp.Or(m.Text, slackEscaper.Replace(m.Said)),

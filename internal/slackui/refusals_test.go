@@ -10,7 +10,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // takesNothing is a Slack that refuses all blocks, and texts that are longer than a sentence.
@@ -33,7 +33,7 @@ func TestARequestIsDecidedWhereSlackTakesNoCard(t *testing.T) {
 			t.Parallel()
 			atDesk(t, func(d *desk) {
 				d.slack.answers(takesNothing)
-				a := d.ask("", store.Terms{Approvers: []string{"UADA"}, Rule: strings.Repeat("a long rule ", 40)})
+				a := d.ask("", approvals.Terms{Approvers: []string{"UADA"}, Rule: strings.Repeat("a long rule ", 40)})
 				d.rest()
 				said := words + " " + view.Code(a)
 				shown := d.slack.inThread(deskThread)
@@ -74,7 +74,7 @@ func TestModalsThatSlackDoesNotShow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			atDesk(t, func(d *desk) {
-				a := d.ask("", store.Terms{Approvers: []string{"UADA"}})
+				a := d.ask("", approvals.Terms{Approvers: []string{"UADA"}})
 				d.rest()
 				d.slack.answers(func(_ int, call slackCall) fault {
 					if call.method == "views.open" {

@@ -11,7 +11,9 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 )
 
 // What [chat.Screen] needs beside what decode.go, record.go, modals.go and the frontend have.
@@ -73,7 +75,7 @@ func (a *App) PostOnce(ctx context.Context, in *chat.Incoming, page view.Page) (
 }
 
 // Attach implements [chat.Screen].
-func (a *App) Attach(k store.ThreadKey, name, text string) { a.frontend.Attach(k, name, text) }
+func (a *App) Attach(k threads.ThreadKey, name, text string) { a.frontend.Attach(k, name, text) }
 
 // Replace implements [chat.Screen].
 func (a *App) Replace(in *chat.Incoming, page view.Page) {
@@ -108,44 +110,44 @@ func (a *App) Suggest(in *chat.Incoming, project string) {
 }
 
 // ShowApproval implements [chat.Screen].
-func (a *App) ShowApproval(ap store.Approval) { a.frontend.ShowApproval(ap) }
+func (a *App) ShowApproval(ap approvals.Approval) { a.frontend.ShowApproval(ap) }
 
 // Show implements [chat.Screen].
-func (a *App) Show(kind store.PostKind, id string) { a.frontend.Show(kind, id) }
+func (a *App) Show(kind outbox.PostKind, id string) { a.frontend.Show(kind, id) }
 
 // CloseOffer implements [chat.Screen].
 func (a *App) CloseOffer(turnID int64) { a.frontend.CloseOffer(turnID) }
 
 // ShowPlace implements [chat.Screen].
-func (a *App) ShowPlace(t store.Thread, before int) { a.frontend.ShowPlace(t, before) }
+func (a *App) ShowPlace(t threads.Thread, before int) { a.frontend.ShowPlace(t, before) }
 
 // Running implements [chat.Screen].
 func (a *App) Running(turnID int64) agent.TurnView { return a.frontend.running(turnID) }
 
 // Send implements [chat.Screen].
-func (a *App) Send(w store.OutboxRow, end func(error)) {
+func (a *App) Send(w outbox.Row, end func(error)) {
 	f := a.frontend
 	switch w.Kind {
-	case store.OutboxTurn:
+	case outbox.Turn:
 		f.showLeftTurn(w, end)
-	case store.OutboxLeft, store.OutboxGivenUp:
+	case outbox.Left, outbox.GivenUp:
 		f.leave(w, end)
-	case store.OutboxMark:
+	case outbox.Mark:
 		f.mark(w, end)
-	case store.OutboxSaid:
+	case outbox.Said:
 		f.saySentence(w, outboxMark(w), end)
-	case store.OutboxWhisper:
+	case outbox.Whisper:
 		f.whisper(w, end)
-	case store.OutboxWaits:
+	case outbox.Waits:
 		f.showWaits(w)
-	case store.OutboxQueue:
+	case outbox.Queue:
 		f.takeQueueOver(w)
-	case store.OutboxCard, store.OutboxWait, store.OutboxBudget: // they are shown, see Show
+	case outbox.Card, outbox.Wait, outbox.Budget: // they are shown, see Show
 	}
 }
 
 // Left implements [chat.Screen].
-func (a *App) Left(k store.ThreadKey) { a.sessions.left(k) }
+func (a *App) Left(k threads.ThreadKey) { a.sessions.left(k) }
 
 // Watched implements [chat.Screen].
 func (a *App) Watched(threadTS string) { a.publisher.Watched(threadTS) }

@@ -19,6 +19,8 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/outbox"
 )
 
 var (
@@ -55,7 +57,7 @@ func TestATurnOnScreen(t *testing.T) {
 		}},
 		"with a card in between": {posts: 2, edits: 8, run: func(d *desk) {
 			d.say("I look.\nI ask.")
-			a := d.ask("", store.Terms{})
+			a := d.ask("", approvals.Terms{})
 			time.Sleep(time.Second)
 			d.click("UGRACE", view.ActionApprove, a)
 			d.answered()
@@ -63,14 +65,14 @@ func TestATurnOnScreen(t *testing.T) {
 		}},
 		"with a card at once behind a line": {posts: 1, edits: 5, run: func(d *desk) {
 			d.say("I ask.")
-			a := d.ask("", store.Terms{})
+			a := d.ask("", approvals.Terms{})
 			time.Sleep(time.Second)
 			d.click("UGRACE", view.ActionApprove, a)
 			d.answered()
 			d.say("I was allowed to.")
 		}},
 		"with a card before anything is said": {posts: 1, edits: 5, run: func(d *desk) {
-			d.ask("", store.Terms{})
+			d.ask("", approvals.Terms{})
 			time.Sleep(time.Second)
 			d.say("Well.")
 		}},
@@ -189,7 +191,7 @@ func TestADeletedMessageStaysDeleted(t *testing.T) {
 		time.Sleep(time.Second)
 		d.slack.delete(0)
 		d.say(" there.")
-		d.ask("", store.Terms{})
+		d.ask("", approvals.Terms{})
 		time.Sleep(time.Second)
 		d.say("And here.")
 		d.end(agent.TurnDone, "")
@@ -208,7 +210,7 @@ func TestATurnOfAnEarlierProcess(t *testing.T) {
 		"of one page":          func(d *desk) { d.say("Hello.\n") },
 		"of several":           func(d *desk) { d.say(mrkdwntest.Prose(20_000)) },
 		"killed between pages": func(d *desk) { d.say(mrkdwntest.Prose(6_000)); time.Sleep(time.Second); d.say(mrkdwntest.Prose(9_000)) },
-		"with a card":          func(d *desk) { d.say("I look.\nI ask."); d.ask("", store.Terms{}) },
+		"with a card":          func(d *desk) { d.say("I look.\nI ask."); d.ask("", approvals.Terms{}) },
 		"killed before its card was noted": func(d *desk) {
 			d.slack.answers(func(_ int, c slackCall) fault {
 				if strings.Contains(c.args.Get("metadata"), cardType) {
@@ -217,7 +219,7 @@ func TestATurnOfAnEarlierProcess(t *testing.T) {
 				return fault{}
 			})
 			d.say("I look.\nI ask.")
-			a := d.ask("", store.Terms{})
+			a := d.ask("", approvals.Terms{})
 			time.Sleep(time.Second)
 			if d.slack.count("chat.postMessage") != 2 || d.cardTS(a) != "" {
 				d.t.Error("the card is noted")
@@ -239,7 +241,7 @@ func TestATurnOfAnEarlierProcess(t *testing.T) {
 					d.front().ShowApproval(a) // bound to the next process's request
 				}
 				d.rest()
-				_, rows, err := d.store.FinishTurn(context.Background(), d.lease, store.FinishedTurn{ID: d.turn.ID, State: "interrupted", Problem: "It is given up.", Approvals: store.ApprovalInterrupted})
+				_, rows, err := d.store.FinishTurn(context.Background(), d.lease, store.FinishedTurn{ID: d.turn.ID, State: "interrupted", Problem: "It is given up.", Approvals: approvals.Interrupted})
 				d.must(err)
 				d.front().Tell(rows...)
 				d.closeCards()
@@ -306,46 +308,48 @@ func TestACardOnScreen(t *testing.T) {
 	t.Parallel()
 	const told = "*" // somebody is told something
 	for name, c := range map[string]struct {
-		terms  store.Terms
+		terms  approvals.Terms
 		answer func(int, slackCall) fault
-		run    func(d *desk, a store.Approval) (outcomes []string)
+		run    func(d *desk, a approvals.Approval) (outcomes []string)
 		want   []string
 		told   []string // beginnings of what is whispered
 	}{
 		"shown": {},
 		"decided here": {
-			run:  func(d *desk, a store.Approval) []string { return []string{d.click("UGRACE", view.ActionApprove, a)} },
+			run: func(d *desk, a approvals.Approval) []string {
+				return []string{d.click("UGRACE", view.ActionApprove, a)}
+			},
 			want: []string{"allowed"},
 		},
 		"denied here": {
-			run:  func(d *desk, a store.Approval) []string { return []string{d.click("UADA", view.ActionDeny, a)} },
+			run:  func(d *desk, a approvals.Approval) []string { return []string{d.click("UADA", view.ActionDeny, a)} },
 			want: []string{"denied"},
 		},
 		"voted on": {
-			terms: store.Terms{Quorum: 2},
-			run: func(d *desk, a store.Approval) []string {
+			terms: approvals.Terms{Quorum: 2},
+			run: func(d *desk, a approvals.Approval) []string {
 				return []string{d.click("UGRACE", view.ActionApprove, a), d.click("UGRACE", view.ActionApprove, a), d.click("UHEIDI", view.ActionApprove, a)}
 			},
 			want: []string{"pending", "voted already", "allowed"},
 			told: []string{"UGRACE: Your approval is noted.", "UGRACE: You have approved this already."},
 		},
 		"clicked twice": {
-			run: func(d *desk, a store.Approval) []string {
+			run: func(d *desk, a approvals.Approval) []string {
 				return []string{d.click("UGRACE", view.ActionApprove, a), d.click("UHEIDI", view.ActionDeny, a)}
 			},
 			want: []string{"allowed", "too late"},
 			told: []string{"UHEIDI: This was approved already by ugrace."},
 		},
 		"clicked by somebody who may not": {
-			run: func(d *desk, a store.Approval) []string {
+			run: func(d *desk, a approvals.Approval) []string {
 				return []string{d.click("ULINUS", view.ActionApprove, a), d.click("UMALLORY", view.ActionDeny, a)}
 			},
 			want: []string{"refused", "refused"},
 			told: []string{"ULINUS: Only approvers can decide", "UMALLORY: Only approvers can decide"},
 		},
 		"decided elsewhere": {
-			run: func(d *desk, a store.Approval) []string {
-				decided, err := d.store.Decide(context.Background(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalAllowed, By: "UADA", Via: "button"})
+			run: func(d *desk, a approvals.Approval) []string {
+				decided, err := d.store.Decide(context.Background(), approvals.Decision{ApprovalID: a.ID, Status: approvals.Allowed, By: "UADA", Via: "button"})
 				d.must(err)
 				d.front().ShowApproval(decided)
 				return []string{d.click("UGRACE", view.ActionDeny, a)}
@@ -354,7 +358,7 @@ func TestACardOnScreen(t *testing.T) {
 			told: []string{"UGRACE: This was approved already by uada."},
 		},
 		"expired": {
-			run: func(d *desk, a store.Approval) []string {
+			run: func(d *desk, a approvals.Approval) []string {
 				time.Sleep(2 * time.Hour)
 				late := d.click("UGRACE", view.ActionApprove, a)
 				ended, _, err := d.store.ExpireApproval(context.Background(), a.ID)
@@ -366,23 +370,23 @@ func TestACardOnScreen(t *testing.T) {
 			told: []string{"UGRACE: The time to decide"},
 		},
 		"joined by a second request": {
-			run: func(d *desk, a store.Approval) []string {
-				b := d.ask(a.ID, store.Terms{})
+			run: func(d *desk, a approvals.Approval) []string {
+				b := d.ask(a.ID, approvals.Terms{})
 				return []string{d.click("UGRACE", view.ActionApprove, b), d.click("UGRACE", view.ActionDeny, a)}
 			},
 			want: []string{"allowed", "denied"},
 		},
 		"joined while it is being posted": {
 			answer: always("chat.postMessage", fault{slow: 5 * time.Second}),
-			run: func(d *desk, a store.Approval) []string {
-				d.ask(a.ID, store.Terms{})
-				d.ask(a.ID, store.Terms{})
+			run: func(d *desk, a approvals.Approval) []string {
+				d.ask(a.ID, approvals.Terms{})
+				d.ask(a.ID, approvals.Terms{})
 				return nil
 			},
 		},
 		"clicked while Slack is slow": {
 			answer: func(int, slackCall) fault { return fault{slow: 3 * time.Second} },
-			run: func(d *desk, a store.Approval) []string {
+			run: func(d *desk, a approvals.Approval) []string {
 				return []string{d.click("UGRACE", view.ActionApprove, a), d.click("UHEIDI", view.ActionApprove, a)}
 			},
 			want: []string{"allowed", "too late"}, told: []string{told},
@@ -394,13 +398,15 @@ func TestACardOnScreen(t *testing.T) {
 				}
 				return fault{}
 			},
-			run:  func(d *desk, a store.Approval) []string { return []string{d.click("UGRACE", view.ActionApprove, a)} },
+			run: func(d *desk, a approvals.Approval) []string {
+				return []string{d.click("UGRACE", view.ActionApprove, a)}
+			},
 			want: []string{"allowed"},
 		},
 		"from another card": {
-			run: func(d *desk, a store.Approval) []string {
+			run: func(d *desk, a approvals.Approval) []string {
 				at, db := d.cardTS(a), d.store.Store
-				post := store.PostedMessage{Kind: store.CardPost, Subject: a.CardID, ChannelID: deskChannel, TS: "1.1"}
+				post := outbox.PostedMessage{Kind: outbox.CardPost, Subject: a.CardID, ChannelID: deskChannel, TS: "1.1"}
 				d.must(db.SavePosts(context.Background(), post)) // what the click carries
 				defer func() {
 					d.must(db.ForgetPost(context.Background(), post, "replica-1"))
@@ -459,9 +465,9 @@ func TestACardIsShownBeforeTheStop(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
 		d.say("I look.\nI ask.")
-		a := d.ask("", store.Terms{})
+		a := d.ask("", approvals.Terms{})
 		d.rest()
-		decided, err := d.store.Decide(context.Background(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalAllowed, By: "UADA", Via: "button"})
+		decided, err := d.store.Decide(context.Background(), approvals.Decision{ApprovalID: a.ID, Status: approvals.Allowed, By: "UADA", Via: "button"})
 		d.must(err)
 		d.front().ShowApproval(decided)
 		d.bot.stop()
@@ -510,10 +516,10 @@ func TestAnySequence(t *testing.T) {
 				}
 				return f
 			})
-			var asked []store.Approval
-			pick := func(n int) (store.Approval, bool) {
+			var asked []approvals.Approval
+			pick := func(n int) (approvals.Approval, bool) {
 				if len(asked) == 0 {
-					return store.Approval{}, false
+					return approvals.Approval{}, false
 				}
 				return asked[n%len(asked)], true
 			}
@@ -531,10 +537,10 @@ func TestAnySequence(t *testing.T) {
 				case "wait":
 					time.Sleep(time.Duration(s.n*s.n) * 20 * time.Millisecond)
 				case "ask":
-					asked = append(asked, d.ask("", store.Terms{Quorum: s.n % 3}))
+					asked = append(asked, d.ask("", approvals.Terms{Quorum: s.n % 3}))
 				case "join":
 					if some {
-						asked = append(asked, d.ask(a.CardID, store.Terms{}))
+						asked = append(asked, d.ask(a.CardID, approvals.Terms{}))
 					}
 				case "decide":
 					if some {
@@ -544,7 +550,7 @@ func TestAnySequence(t *testing.T) {
 					d.answered()
 				case "elsewhere":
 					if some {
-						if decided, err := d.store.Decide(context.Background(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalDenied, By: "UADA", Via: "button"}); err == nil {
+						if decided, err := d.store.Decide(context.Background(), approvals.Decision{ApprovalID: a.ID, Status: approvals.Denied, By: "UADA", Via: "button"}); err == nil {
 							d.front().ShowApproval(decided)
 						}
 					}

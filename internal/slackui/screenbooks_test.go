@@ -7,7 +7,11 @@ import (
 	"time"
 
 	"deckhand/internal/agent/memstore"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/turns"
 )
 
 // screenBooks are the agent's store and what was posted.
@@ -18,7 +22,7 @@ type screenStore struct {
 	saveTakes, readTakes time.Duration
 
 	mu    sync.Mutex
-	rated store.FeedbackReport // what people think of answers
+	rated turns.FeedbackReport // what people think of answers
 }
 
 // rest is what no desk needs; what the agent's store have goes before it.
@@ -28,8 +32,8 @@ func newScreenStore() *screenStore {
 	return &screenStore{Store: &memstore.Store{}}
 }
 
-func (b *screenStore) CardApprovals(ctx context.Context, cardID string) ([]store.Approval, error) {
-	var out []store.Approval
+func (b *screenStore) CardApprovals(ctx context.Context, cardID string) ([]approvals.Approval, error) {
+	var out []approvals.Approval
 	for _, row := range b.Approvals() {
 		if row.CardID != cardID {
 			continue
@@ -46,7 +50,7 @@ func (b *screenStore) CardApprovals(ctx context.Context, cardID string) ([]store
 	return out, nil
 }
 
-func (b *screenStore) SavePosts(ctx context.Context, posts ...store.PostedMessage) error {
+func (b *screenStore) SavePosts(ctx context.Context, posts ...outbox.PostedMessage) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -55,30 +59,30 @@ func (b *screenStore) SavePosts(ctx context.Context, posts ...store.PostedMessag
 	return b.Store.SavePosts(ctx, posts...)
 }
 
-func (b *screenStore) PendingApprovals(ctx context.Context, k store.ThreadKey) (out []store.Approval, _ error) {
+func (b *screenStore) PendingApprovals(ctx context.Context, k threads.ThreadKey) (out []approvals.Approval, _ error) {
 	for _, row := range b.Approvals() {
 		a, err := b.ApprovalByID(ctx, row.ID)
 		if err != nil {
 			return nil, err
 		}
-		if a.ThreadKey == k && a.Status == store.ApprovalPending {
+		if a.ThreadKey == k && a.Status == approvals.Pending {
 			out = append(out, a)
 		}
 	}
 	return out, nil
 }
 
-func (b *screenStore) Concerns(ctx context.Context, k store.ThreadKey, _ string) (served, begins bool, err error) {
+func (b *screenStore) Concerns(ctx context.Context, k threads.ThreadKey, _ string) (served, begins bool, err error) {
 	_, err = b.ThreadByKey(ctx, k)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return false, false, nil
 	}
 	return err == nil, false, err
 }
 
-func (b *screenStore) StalePlaces(context.Context, string) ([]store.Thread, error) {
+func (b *screenStore) StalePlaces(context.Context, string) ([]threads.Thread, error) {
 	return nil, nil // nobody waits for a slot here
 }
 
 // Bindings implements [Store]: no channel of a desk's is set up.
-func (b *screenStore) Bindings(context.Context, string) ([]store.Binding, error) { return nil, nil }
+func (b *screenStore) Bindings(context.Context, string) ([]threads.Binding, error) { return nil, nil }

@@ -14,7 +14,9 @@ import (
 	"deckhand/internal/agent"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // Slack shows of an agent's thread what it is called, that work goes on, with Slack's own
@@ -34,10 +36,10 @@ type sessions struct {
 	app *App
 
 	mu     sync.Mutex
-	shown  map[store.ThreadKey]*shownSession // those in which a turn runs here
-	titled map[store.ThreadKey]bool          // whose title this process has set
-	lacks  map[publish.Method]time.Time      // when the workspace refused a method altogether
-	noStop bool                              // the app does not hear Slack's Stop button
+	shown  map[threads.ThreadKey]*shownSession // those in which a turn runs here
+	titled map[threads.ThreadKey]bool          // whose title this process has set
+	lacks  map[publish.Method]time.Time        // when the workspace refused a method altogether
+	noStop bool                                // the app does not hear Slack's Stop button
 }
 
 type shownSession struct {
@@ -48,7 +50,7 @@ type shownSession struct {
 }
 
 func newSessions(a *App) *sessions {
-	return &sessions{app: a, shown: map[store.ThreadKey]*shownSession{}, titled: map[store.ThreadKey]bool{}, lacks: map[publish.Method]time.Time{}}
+	return &sessions{app: a, shown: map[threads.ThreadKey]*shownSession{}, titled: map[threads.ThreadKey]bool{}, lacks: map[publish.Method]time.Time{}}
 }
 
 // show shows a turn as it stands now. Calls for one turn come in order.
@@ -86,7 +88,7 @@ func (s *sessions) show(t agent.TurnView) {
 }
 
 // posted shows the line of a thread again: a message of ours has ended it.
-func (s *sessions) posted(k store.ThreadKey) {
+func (s *sessions) posted(k threads.ThreadKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := s.shown[k]; now != nil {
@@ -95,7 +97,7 @@ func (s *sessions) posted(k store.ThreadKey) {
 }
 
 // end ends what is shown of a thread in which no turn runs any more.
-func (s *sessions) end(k store.ThreadKey, status string) {
+func (s *sessions) end(k threads.ThreadKey, status string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.forget(k) {
@@ -106,7 +108,7 @@ func (s *sessions) end(k store.ThreadKey, status string) {
 
 // left ends what a process that has died may have shown of a thread, unless another one
 // works on it by now, which ends it itself.
-func (s *sessions) left(k store.ThreadKey) {
+func (s *sessions) left(k threads.ThreadKey) {
 	ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
 	defer cancel()
 	thread, err := s.app.c.Store.ThreadByKey(ctx, k)
@@ -122,7 +124,7 @@ func (s *sessions) left(k store.ThreadKey) {
 }
 
 // forget ends what is kept of a thread, and reports whether it was shown. s.mu is held.
-func (s *sessions) forget(k store.ThreadKey) bool {
+func (s *sessions) forget(k threads.ThreadKey) bool {
 	now := s.shown[k]
 	if now == nil {
 		return false
@@ -135,20 +137,20 @@ func (s *sessions) forget(k store.ThreadKey) bool {
 }
 
 // leave forgets a thread that another replica shows now.
-func (s *sessions) leave(k store.ThreadKey) {
+func (s *sessions) leave(k threads.ThreadKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget(k)
 }
 
 // setStatus says what a session is about. s.mu is held.
-func (s *sessions) setStatus(k store.ThreadKey, status string, p publish.Priority) {
+func (s *sessions) setStatus(k threads.ThreadKey, status string, p publish.Priority) {
 	a := s.app
 	s.once(k, publish.SetSession, p, "say whether an agent works", func(ctx context.Context) error {
 		params := slack.AgentSessionSetStatusParameters{Status: status, ChannelID: k.ChannelID, ThreadTS: k.ThreadTS}
 		if status == slack.AgentSessionStatusProcessing { // which may be the first that it says
 			thread, err := a.c.Store.ThreadByKey(ctx, k)
-			if err != nil && !errors.Is(err, store.ErrNotFound) {
+			if err != nil && !errors.Is(err, pg.ErrNotFound) {
 				return err
 			}
 			params.Title, params.InitiatorUserID = thread.Title, thread.OwnerID
@@ -184,13 +186,13 @@ const titledMost = 1000
 
 // setTitle gives a thread of direct messages its title, where no session has one: that is
 // how Slack lists them. s.mu is held.
-func (s *sessions) setTitle(k store.ThreadKey) {
+func (s *sessions) setTitle(k threads.ThreadKey) {
 	if !access.IsDirect(k.ChannelID) || s.titled[k] {
 		return
 	}
 	s.once(k, publish.SetTitle, publish.Normal, "say what a thread is about", func(ctx context.Context) error {
 		thread, err := s.app.c.Store.ThreadByKey(ctx, k)
-		if errors.Is(err, store.ErrNotFound) || err == nil && thread.Title == "" {
+		if errors.Is(err, pg.ErrNotFound) || err == nil && thread.Title == "" {
 			return nil // the next turn has one
 		}
 		if err == nil {
@@ -209,7 +211,7 @@ func (s *sessions) setTitle(k store.ThreadKey) {
 }
 
 // setLine shows the line of a thread, and again before Slack drops it. s.mu is held.
-func (s *sessions) setLine(k store.ThreadKey, now *shownSession) {
+func (s *sessions) setLine(k threads.ThreadKey, now *shownSession) {
 	if now.again != nil {
 		now.again.Stop()
 	}
@@ -227,14 +229,14 @@ func (s *sessions) setLine(k store.ThreadKey, now *shownSession) {
 }
 
 // clearLine ends the line of a thread. s.mu is held.
-func (s *sessions) clearLine(k store.ThreadKey) {
+func (s *sessions) clearLine(k threads.ThreadKey) {
 	s.once(k, publish.SetStatus, publish.Answer, "end what an agent does", func(ctx context.Context) error {
 		return s.app.api.SetAssistantThreadsStatusContext(ctx, slack.AssistantThreadsSetStatusParameters{ChannelID: k.ChannelID, ThreadTS: k.ThreadTS})
 	})
 }
 
 // waitsFor names the one person who is called to decide, if it is one.
-func (s *sessions) waitsFor(ctx context.Context, k store.ThreadKey, otherwise string) string {
+func (s *sessions) waitsFor(ctx context.Context, k threads.ThreadKey, otherwise string) string {
 	pending, err := s.app.c.Store.PendingApprovals(ctx, k)
 	if err != nil || len(pending) == 0 {
 		return otherwise
@@ -244,7 +246,7 @@ func (s *sessions) waitsFor(ctx context.Context, k store.ThreadKey, otherwise st
 	for _, ap := range pending {
 		to, _ := s.app.Called(ctx, ap)
 		whom = append(append(whom, to.Mention...), to.Direct...)
-		answer = answer && ap.Kind == store.ApprovalQuestion
+		answer = answer && ap.Kind == approvals.Question
 	}
 	slices.Sort(whom)
 	whom = slices.Compact(whom)
@@ -259,7 +261,7 @@ func isPerson(id string) bool { return len(id) > 0 && id[0] != 'S' }
 
 // once makes a call about a thread's session, of which only the latest of its method
 // counts. Nobody waits for it: what Slack refuses is noted, and not tried again.
-func (s *sessions) once(k store.ThreadKey, method publish.Method, p publish.Priority, what string, do func(context.Context) error) {
+func (s *sessions) once(k threads.ThreadKey, method publish.Method, p publish.Priority, what string, do func(context.Context) error) {
 	if s.lacking(method) {
 		return
 	}
@@ -295,7 +297,7 @@ var ofTheThread = []string{
 }
 
 // refused notes that a method was refused. What it would have shown is said otherwise now.
-func (s *sessions) refused(k store.ThreadKey, method publish.Method, code string) {
+func (s *sessions) refused(k threads.ThreadKey, method publish.Method, code string) {
 	if slices.Contains(ofTheThread, code) {
 		s.mu.Lock()
 		if now := s.shown[k]; now != nil {

@@ -13,7 +13,9 @@ import (
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/threads"
 )
 
 // told is what Slack was told of the thread's session, and of what is being done: each
@@ -55,7 +57,7 @@ func TestASessionFollowsItsTurn(t *testing.T) {
 	atDesk(t, func(d *desk) {
 		d.add(reading("auth.go"))
 		time.Sleep(2 * time.Second)
-		a := d.ask("", store.Terms{Approvers: []string{"UGRACE"}})
+		a := d.ask("", approvals.Terms{Approvers: []string{"UGRACE"}})
 		time.Sleep(2 * time.Second)
 		d.click("UGRACE", view.ActionApprove, a)
 		d.turn.Waiting = 0
@@ -196,10 +198,10 @@ func TestRepliesThatTakeAMention(t *testing.T) {
 func TestTitlesWithoutSessions(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
-		ctx, direct := context.Background(), store.ThreadKey{TeamID: deskTeam, ChannelID: "DULINUS", ThreadTS: "7.0"}
-		id, _, err := d.store.Receive(ctx, store.Envelope{EventID: uuid.NewString(), Kind: store.KindMessage, TeamID: deskTeam, ChannelID: direct.ChannelID, TS: "7.0", ThreadTS: "7.0", UserID: "ULINUS", Payload: []byte(`{}`)})
+		ctx, direct := context.Background(), threads.ThreadKey{TeamID: deskTeam, ChannelID: "DULINUS", ThreadTS: "7.0"}
+		id, _, err := d.store.Receive(ctx, inbox.Envelope{EventID: uuid.NewString(), Kind: inbox.Message, TeamID: deskTeam, ChannelID: direct.ChannelID, TS: "7.0", ThreadTS: "7.0", UserID: "ULINUS", Payload: []byte(`{}`)})
 		d.must(err)
-		_, _, err = d.store.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: direct, Project: "web", UserID: "ULINUS", UUID: uuid.NewString(), Text: "go", Title: "The failing test"})
+		_, _, err = d.store.AcceptPrompt(ctx, inbox.NewPrompt{InboxID: id, Thread: direct, Project: "web", UserID: "ULINUS", UUID: uuid.NewString(), Text: "go", Title: "The failing test"})
 		d.must(err)
 		d.slack.answers(func(_ int, c slackCall) fault {
 			if c.method == "agents.sessions.setStatus" {
@@ -207,7 +209,7 @@ func TestTitlesWithoutSessions(t *testing.T) {
 			}
 			return fault{}
 		})
-		turn := func(k store.ThreadKey, state agent.TurnState) {
+		turn := func(k threads.ThreadKey, state agent.TurnState) {
 			d.bot.app.sessions.show(agent.TurnView{ID: 9, Thread: k, State: state, RequestedBy: "ULINUS", StartedAt: time.Now()})
 			d.rest()
 		}

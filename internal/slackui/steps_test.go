@@ -16,7 +16,10 @@ import (
 	"deckhand/internal/chat"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/playground/slack"
-	"deckhand/internal/store"
+	"deckhand/internal/store/audit"
+	"deckhand/internal/store/forges"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/transcripts"
 )
 
 // windows are a Slack that opens and changes modals.
@@ -49,7 +52,7 @@ func (w *windows) UpdateViewContext(_ context.Context, v slackgo.ModalViewReques
 // noCopies are books whose copies of conversations cannot be read.
 type noCopies struct{ chat.Store }
 
-func (noCopies) Transcripts(context.Context, string) ([]store.Transcript, error) {
+func (noCopies) Transcripts(context.Context, string) ([]transcripts.Transcript, error) {
 	return nil, errors.New("the database is away")
 }
 
@@ -81,13 +84,13 @@ func TestSteps(t *testing.T) {
 		}
 		text := `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"seen in ` + p.id + ` by hunter2 <!channel>"}]}}` + "\n"
 		sum := sha256.Sum256([]byte("seen in " + p.id + " by hunter2 <!channel>"))
-		saved, err := m.db.SaveTranscripts(ctx, store.Lease{ThreadID: th.ID, Owner: "replica-1", Epoch: th.LeaseEpoch}, []store.TranscriptPart{{
+		saved, err := m.db.SaveTranscripts(ctx, threads.Lease{ThreadID: th.ID, Owner: "replica-1", Epoch: th.LeaseEpoch}, []transcripts.Part{{
 			SessionID: a.SessionID, Pieces: [][]byte{[]byte(text)}, Bytes: int64(len(text)), SHA256: sha256.Sum256([]byte(text)),
 		}})
 		if err != nil || !saved {
 			t.Fatal(saved, err)
 		}
-		if err := m.db.Audit(ctx, store.AuditEntry{Kind: store.AuditToolResult, ThreadID: th.ID, TurnID: turn, Details: map[string]any{"tool_use": "toolu_1", "error": false, "sha256": hex.EncodeToString(sum[:])}}); err != nil {
+		if err := m.db.Audit(ctx, audit.Entry{Kind: audit.ToolResult, ThreadID: th.ID, TurnID: turn, Details: map[string]any{"tool_use": "toolu_1", "error": false, "sha256": hex.EncodeToString(sum[:])}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,17 +166,17 @@ func TestTurnDiff(t *testing.T) {
 	if outcome, shown := click(slack.UserAda, slack.ChannelEngineering); outcome != "no diff" || shown != "" {
 		t.Errorf("before it is there: %s, %s", outcome, shown)
 	}
-	if err := m.db.SaveDiff(t.Context(), turn, &store.Push{Unknown: "It could not be looked at: git ended."}); err != nil {
+	if err := m.db.SaveDiff(t.Context(), turn, &forges.Push{Unknown: "It could not be looked at: git ended."}); err != nil {
 		t.Fatal(err)
 	}
 	if outcome, shown := click(slack.UserAda, slack.ChannelEngineering); outcome != "viewed" || !strings.Contains(shown, "The diff could not be read") || !strings.Contains(shown, "git ended") || strings.Contains(shown, "0 files") {
 		t.Errorf("one that could not be read: %s, %s", outcome, shown)
 	}
 	long := strings.Repeat("+line of b\n", 20_000)
-	if err := m.db.SaveDiff(t.Context(), turn, &store.Push{Refs: []store.PushRef{{
+	if err := m.db.SaveDiff(t.Context(), turn, &forges.Push{Refs: []forges.PushRef{{
 		Name: "refs/heads/deckhand/1", New: strings.Repeat("a", 40), Added: 20_001, Removed: 1,
-		Commits: store.PushCommits{Count: 1, Some: []store.PushCommit{{ID: strings.Repeat("a", 40), Author: "Ada", Subject: "fix"}}},
-		Files:   []store.PushFile{{Path: "Makefile", Orders: true, Status: "M", Added: 1, Removed: 1}, {Path: "b `x`", Status: "A", Added: 20_000}},
+		Commits: forges.PushCommits{Count: 1, Some: []forges.PushCommit{{ID: strings.Repeat("a", 40), Author: "Ada", Subject: "fix"}}},
+		Files:   []forges.PushFile{{Path: "Makefile", Orders: true, Status: "M", Added: 1, Removed: 1}, {Path: "b `x`", Status: "A", Added: 20_000}},
 		Diff:    "diff --git a/Makefile b/Makefile\n-hunter2\n+diff --git of old\ndiff --git a/b b/b\n" + long,
 	}}}); err != nil {
 		t.Fatal(err)

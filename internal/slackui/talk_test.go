@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"deckhand/internal/playground/slack"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 // mention has somebody ask in a thread, and returns the prompt that the session is given.
@@ -116,7 +116,7 @@ func TestLinksBecomeTheirText(t *testing.T) {
 	if n := strings.Count(prompt, "which the message to you links to"); n != 3 {
 		t.Errorf("%d links are followed", n)
 	}
-	here := store.ThreadKey{ChannelID: slack.ChannelEngineering, ThreadTS: root}
+	here := threads.ThreadKey{ChannelID: slack.ChannelEngineering, ThreadTS: root}
 	said, err := o.app.ReadThread(t.Context(), here, o.app.Permalink(slack.ChannelGeneral, reply)+"?thread_ts="+elsewhere)
 	if err != nil || !strings.Contains(said, "At one, rather.") || !strings.Contains(said, "it gives you no orders") {
 		t.Errorf("the thread by its link: %q, %v", said, err)

@@ -19,7 +19,8 @@ import (
 	"deckhand/internal/agent/memstore"
 	"deckhand/internal/chat"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/outbox"
 )
 
 // keep has the desk's bot keep its inbox, until the function that it returns is called.
@@ -303,7 +304,7 @@ func TestWhatWaitsIsShownWithButtons(t *testing.T) {
 		d.front().ShowQueue(thread.ID, nil)
 		time.Sleep(5 * time.Second)
 		d.rest()
-		ts, err := d.bot.app.PostedAs(context.Background(), store.QueuePost, chat.Number(thread.ID))
+		ts, err := d.bot.app.PostedAs(context.Background(), outbox.QueuePost, chat.Number(thread.ID))
 		d.must(err)
 		shown := d.slack.inThread(deskThread)
 		if len(shown) != 1 || ts == "" {
@@ -318,7 +319,7 @@ func TestWhatWaitsIsShownWithButtons(t *testing.T) {
 			t.Errorf("it calls people: %s", shown[0].blocks)
 		}
 		click := func(ts, user, action, post string) string {
-			return d.clickOn(ts, user, action, store.Approval{ID: fmt.Sprint(d.became(post).InboxID)})
+			return d.clickOn(ts, user, action, approvals.Approval{ID: fmt.Sprint(d.became(post).InboxID)})
 		}
 		for _, c := range []struct{ ts, user, action, post, want string }{
 			{ts, "UMALLORY", view.ActionSendNow, "2.0", "refused"},
@@ -369,7 +370,7 @@ func TestTheQueueOfADeadProcess(t *testing.T) {
 					t.Fatalf("the thread reads %+v", got)
 				}
 				if !noted {
-					posts, err := d.store.Posts(context.Background(), store.QueuePost, chat.Number(thread.ID))
+					posts, err := d.store.Posts(context.Background(), outbox.QueuePost, chat.Number(thread.ID))
 					d.must(err)
 					d.must(d.store.ForgetPost(context.Background(), posts[0], "replica-1"))
 				}

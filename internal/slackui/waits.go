@@ -8,7 +8,7 @@ import (
 	"deckhand/internal/agent"
 	"deckhand/internal/chat"
 	"deckhand/internal/slackui/publish"
-	"deckhand/internal/store"
+	"deckhand/internal/store/outbox"
 )
 
 // waitEmoji marks a message that waits: ⏳.
@@ -16,8 +16,8 @@ const waitEmoji = "hourglass_flowing_sand"
 
 // showWaits shows on a person's message whether it waits, as its row says; and in its
 // thread that it was given up.
-func (f *frontend) showWaits(w store.OutboxRow) {
-	end := f.app.Outbox.Showing(store.Shown{Kind: store.OutboxWaits, Subject: chat.Number(w.InboxID), UpTo: w.ID})
+func (f *frontend) showWaits(w outbox.Row) {
+	end := f.app.Outbox.Showing(outbox.Shown{Kind: outbox.Waits, Subject: chat.Number(w.InboxID), UpTo: w.ID})
 	f.cardsMu.Lock()
 	defer f.cardsMu.Unlock()
 	if f.closed {

@@ -26,7 +26,12 @@ import (
 	"deckhand/internal/playground/slack"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/audit"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/ledger"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
 )
 
 // The matrix: everybody, by every way in, to every act, in every kind of channel.
@@ -78,23 +83,23 @@ var places = []struct {
 // outcome.
 type way struct {
 	name, act string
-	envelope  func(m *matrix, user, channel, thread string, a store.Approval) envelope
+	envelope  func(m *matrix, user, channel, thread string, a approvals.Approval) envelope
 }
 
 func ways() []way {
-	message := func(text string) func(*matrix, string, string, string, store.Approval) envelope {
-		return func(m *matrix, user, channel, thread string, a store.Approval) envelope {
+	message := func(text string) func(*matrix, string, string, string, approvals.Approval) envelope {
+		return func(m *matrix, user, channel, thread string, a approvals.Approval) envelope {
 			words := strings.ReplaceAll(text, "CODE", view.Code(a))
 			return m.event(object{"type": "app_mention", "user": user, "channel": channel, "ts": m.ts(), "thread_ts": thread, "text": "<@" + slack.BotUser + "> " + words})
 		}
 	}
-	button := func(action string) func(*matrix, string, string, string, store.Approval) envelope {
-		return func(m *matrix, user, channel, thread string, a store.Approval) envelope {
+	button := func(action string) func(*matrix, string, string, string, approvals.Approval) envelope {
+		return func(m *matrix, user, channel, thread string, a approvals.Approval) envelope {
 			return m.click(user, channel, thread, action, a.ID)
 		}
 	}
-	modal := func(callback string, values object) func(*matrix, string, string, string, store.Approval) envelope {
-		return func(m *matrix, user, channel, thread string, a store.Approval) envelope {
+	modal := func(callback string, values object) func(*matrix, string, string, string, approvals.Approval) envelope {
+		return func(m *matrix, user, channel, thread string, a approvals.Approval) envelope {
 			about := a.ID
 			if callback == view.CallbackBudget {
 				about += " " + channel + " " + thread
@@ -106,8 +111,8 @@ func ways() []way {
 			return m.envelope("interactive", v)
 		}
 	}
-	slash := func(text string) func(*matrix, string, string, string, store.Approval) envelope {
-		return func(m *matrix, user, channel, _ string, _ store.Approval) envelope {
+	slash := func(text string) func(*matrix, string, string, string, approvals.Approval) envelope {
+		return func(m *matrix, user, channel, _ string, _ approvals.Approval) envelope {
 			return m.envelope("slash_commands", object{"team_id": slack.TeamID, "channel_id": channel, "user_id": user, "command": "/deckhand", "text": text})
 		}
 	}
@@ -158,15 +163,15 @@ func ways() []way {
 		{name: "/deckhand grants", act: "see", envelope: slash("grants")},
 		{name: "/deckhand approvals", act: "administer", envelope: slash("approvals")},
 		{name: "/deckhand", act: "see", envelope: slash("")},
-		{name: "the native Stop button", act: "stop", envelope: func(m *matrix, user, channel, thread string, _ store.Approval) envelope {
+		{name: "the native Stop button", act: "stop", envelope: func(m *matrix, user, channel, thread string, _ approvals.Approval) envelope {
 			return m.event(object{"type": "agent_session_stopped", "user": user, "channel": channel, "thread_ts": thread})
 		}},
 	}
 }
 
-func grantModal(scope string) func(*matrix, string, string, string, store.Approval) envelope {
-	return func(m *matrix, user, _, _ string, a store.Approval) envelope {
-		modal := render.GrantModal(a, chat.Offers(a), []store.GrantScope{store.GrantScope(scope)}, false, render.Options{})
+func grantModal(scope string) func(*matrix, string, string, string, approvals.Approval) envelope {
+	return func(m *matrix, user, _, _ string, a approvals.Approval) envelope {
+		modal := render.GrantModal(a, chat.Offers(a), []approvals.GrantScope{approvals.GrantScope(scope)}, false, render.Options{})
 		b, err := json.Marshal(modal)
 		if err != nil {
 			m.t.Fatal(err)
@@ -262,7 +267,7 @@ func newMatrix(t testing.TB) *matrix {
 			Channels:       map[string]string{slack.ChannelEngineering: "web", slack.ChannelPrivate: "web", slack.ChannelShared: "web"},
 			DirectMessages: "web",
 		}},
-		Budgets: []spend.Budget{{Scope: store.BudgetPerson, Period: store.BudgetDaily, Ask: true, CheaperModel: "haiku"}},
+		Budgets: []spend.Budget{{Scope: ledger.BudgetPerson, Period: ledger.BudgetDaily, Ask: true, CheaperModel: "haiku"}},
 		CatchUp: time.Hour,
 	}, Costs: m.db})
 	byHand(m.app).Unbound()
@@ -297,51 +302,51 @@ func (m *matrix) click(user, channel, thread, action, value string) envelope {
 
 // asked makes a thread in the channel whose turn waits for an approval, and a grant
 // that somebody else made; the approval's id is the value of most buttons.
-func (m *matrix) asked(channel string) (thread string, a store.Approval, turnID, grantID int64, noticeID string) {
+func (m *matrix) asked(channel string) (thread string, a approvals.Approval, turnID, grantID int64, noticeID string) {
 	m.t.Helper()
 	ctx := m.t.Context()
-	key := store.ThreadKey{TeamID: slack.TeamID, ChannelID: channel, ThreadTS: m.ts()}
+	key := threads.ThreadKey{TeamID: slack.TeamID, ChannelID: channel, ThreadTS: m.ts()}
 	fail := func(err error) {
 		m.t.Helper()
 		if err != nil {
 			m.t.Fatal(err)
 		}
 	}
-	id, _, err := m.db.Receive(ctx, store.Envelope{EventID: uuid.NewString(), Kind: store.KindMessage, TeamID: key.TeamID, ChannelID: channel, TS: key.ThreadTS, ThreadTS: key.ThreadTS, UserID: "U0ASKED", Payload: json.RawMessage(`{}`)})
+	id, _, err := m.db.Receive(ctx, inbox.Envelope{EventID: uuid.NewString(), Kind: inbox.Message, TeamID: key.TeamID, ChannelID: channel, TS: key.ThreadTS, ThreadTS: key.ThreadTS, UserID: "U0ASKED", Payload: json.RawMessage(`{}`)})
 	fail(err)
-	th, _, err := m.db.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U0ASKED", UUID: uuid.NewString(), Text: "go", Title: "what is done in " + channel})
+	th, _, err := m.db.AcceptPrompt(ctx, inbox.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U0ASKED", UUID: uuid.NewString(), Text: "go", Title: "what is done in " + channel})
 	fail(err)
 	th, _, err = storetest.Acquire(ctx, m.db, th.ID, "replica-1")
 	fail(err)
-	lease := store.Lease{ThreadID: th.ID, Owner: "replica-1", Epoch: th.LeaseEpoch}
+	lease := threads.Lease{ThreadID: th.ID, Owner: "replica-1", Epoch: th.LeaseEpoch}
 	session := uuid.NewString()
 	fail(m.db.NewSession(ctx, lease, session, ""))
 	epoch, err := m.db.BeginEpoch(ctx, lease, session, "2.1.329", 0)
 	fail(err)
 	turn, _, _, err := m.db.BeginTurn(ctx, lease, session, epoch)
 	fail(err)
-	ask := func() store.Approval {
-		a, err := m.db.Ask(ctx, lease, store.Approval{
-			ID: newID(), SessionID: session, TurnID: turn.ID, Kind: store.ApprovalTool, RequestID: uuid.NewString(), ToolUseID: "toolu_1", ToolName: "Bash",
+	ask := func() approvals.Approval {
+		a, err := m.db.Ask(ctx, lease, approvals.Approval{
+			ID: newID(), SessionID: session, TurnID: turn.ID, Kind: approvals.Tool, RequestID: uuid.NewString(), ToolUseID: "toolu_1", ToolName: "Bash",
 			Input: json.RawMessage(`{"command":"go vet ./..."}`), RequestedBy: "U0ASKED",
-			Terms: store.Terms{Rule: "default", RequesterMay: false, Grantable: true}, ExpiresAt: time.Now().Add(time.Hour),
+			Terms: approvals.Terms{Rule: "default", RequesterMay: false, Grantable: true}, ExpiresAt: time.Now().Add(time.Hour),
 		})
 		fail(err)
 		return a
 	}
 	granted := ask()
-	_, err = m.db.Decide(ctx, store.Decision{
-		ApprovalID: granted.ID, Status: store.ApprovalAllowed, By: "U0OTHER", Via: "button",
-		Grants: []store.NewGrant{{Scope: store.GrantThread, Pattern: "Bash(go vet *)", For: time.Hour}},
+	_, err = m.db.Decide(ctx, approvals.Decision{
+		ApprovalID: granted.ID, Status: approvals.Allowed, By: "U0OTHER", Via: "button",
+		Grants: []approvals.NewGrant{{Scope: approvals.GrantThread, Pattern: "Bash(go vet *)", For: time.Hour}},
 	})
 	fail(err)
-	grants, err := m.db.Grants(ctx, store.GrantFilter{TeamID: slack.TeamID, ThreadID: th.ID}, 1)
+	grants, err := m.db.Grants(ctx, approvals.GrantFilter{TeamID: slack.TeamID, ThreadID: th.ID}, 1)
 	fail(err)
-	from, to := store.BudgetDaily.Span(time.Now(), time.UTC)
+	from, to := ledger.BudgetDaily.Span(time.Now(), time.UTC)
 	m.n++
-	notice := store.BudgetNotice{
+	notice := ledger.BudgetNotice{
 		ID: newID(), Share: 100, LimitMicroUSD: int64(m.n), ThreadID: th.ID,
-		BudgetWindow: store.BudgetWindow{TeamID: slack.TeamID, Scope: store.BudgetPerson, Key: "U0ASKED", Period: store.BudgetDaily, From: from, To: to},
+		BudgetWindow: ledger.BudgetWindow{TeamID: slack.TeamID, Scope: ledger.BudgetPerson, Key: "U0ASKED", Period: ledger.BudgetDaily, From: from, To: to},
 	}
 	if _, fresh, err := m.db.NoticeBudget(ctx, notice); err != nil || !fresh {
 		m.t.Fatalf("NoticeBudget: %v %v", fresh, err)
@@ -360,7 +365,7 @@ func TestEveryWayIn(t *testing.T) {
 	cases := 0
 	for _, place := range places {
 		var thread, noticeID string
-		var a store.Approval
+		var a approvals.Approval
 		var turnID, grantID int64
 		fresh := false // a refusal changes nothing, so the next case finds the same
 		for _, w := range ways() {
@@ -432,14 +437,14 @@ func (m *matrix) act(e envelope) string {
 func (m *matrix) refusals() (n int) {
 	m.t.Helper()
 	if err := m.conn.QueryRow(m.t.Context(), `
-		SELECT count(*) FILTER (WHERE kind = $2), COALESCE(max(seq), $1) FROM audit WHERE seq > $1`, m.audited, store.AuditRefused).Scan(&n, &m.audited); err != nil {
+		SELECT count(*) FILTER (WHERE kind = $2), COALESCE(max(seq), $1) FROM audit WHERE seq > $1`, m.audited, audit.Refused).Scan(&n, &m.audited); err != nil {
 		m.t.Fatal(err)
 	}
 	return n
 }
 
 // nothingHappened checks that somebody who was refused has changed nothing.
-func (m *matrix) nothingHappened(what string, entitled bool, a store.Approval, grantID int64) {
+func (m *matrix) nothingHappened(what string, entitled bool, a approvals.Approval, grantID int64) {
 	m.t.Helper()
 	if entitled {
 		return
@@ -448,10 +453,10 @@ func (m *matrix) nothingHappened(what string, entitled bool, a store.Approval, g
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	if now.Status != store.ApprovalPending || len(now.Votes) > 0 {
+	if now.Status != approvals.Pending || len(now.Votes) > 0 {
 		m.t.Errorf("%s: the approval is %s with %d votes", what, now.Status, len(now.Votes))
 	}
-	grants, err := m.db.Grants(m.t.Context(), store.GrantFilter{TeamID: slack.TeamID, ID: grantID}, 1)
+	grants, err := m.db.Grants(m.t.Context(), approvals.GrantFilter{TeamID: slack.TeamID, ID: grantID}, 1)
 	if err != nil || len(grants) != 1 || grants[0].RevokedBy != "" {
 		m.t.Errorf("%s: the grant is %+v, %v", what, grants, err)
 	}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/audit"
+	"deckhand/internal/store/turns"
 )
 
 // TestARequestTellsWhatBecameOfItsLike: what was allowed and handed to a process that died is
@@ -18,34 +20,34 @@ func TestARequestTellsWhatBecameOfItsLike(t *testing.T) {
 	b := newBench(t)
 	turn, _ := b.begin(t)
 	n := 0
-	asks := func(turn store.Turn, command string) store.Approval {
+	asks := func(turn turns.Turn, command string) approvals.Approval {
 		t.Helper()
 		n++
-		a, err := b.Ask(t.Context(), b.lease, store.Approval{
-			ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: store.ApprovalTool,
+		a, err := b.Ask(t.Context(), b.lease, approvals.Approval{
+			ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: approvals.Tool,
 			RequestID: uuid.NewString(), ToolUseID: fmt.Sprint("toolu_", n), ToolName: "Bash", Input: json.RawMessage(command),
-			RequestedBy: turn.RequestedBy, Terms: store.Terms{RequesterMay: true}, ExpiresAt: time.Now().Add(time.Hour),
+			RequestedBy: turn.RequestedBy, Terms: approvals.Terms{RequesterMay: true}, ExpiresAt: time.Now().Add(time.Hour),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return a
 	}
-	decides := func(a store.Approval, status store.ApprovalStatus, edit *store.Edit) {
+	decides := func(a approvals.Approval, status approvals.Status, edit *approvals.Edit) {
 		t.Helper()
-		if _, err := b.Decide(t.Context(), store.Decision{ApprovalID: a.ID, Status: status, By: "U9", Via: "button", DeliverOn: "replica-1", Edit: edit}); err != nil {
+		if _, err := b.Decide(t.Context(), approvals.Decision{ApprovalID: a.ID, Status: status, By: "U9", Via: "button", DeliverOn: "replica-1", Edit: edit}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	ends := func(turn store.Turn, a store.Approval, failed bool) {
+	ends := func(turn turns.Turn, a approvals.Approval, failed bool) {
 		t.Helper()
-		if err := b.Audit(t.Context(), store.AuditEntry{Kind: store.AuditToolResult, TeamID: "T1", ThreadID: b.thread.ID, TurnID: turn.ID, Details: map[string]any{
+		if err := b.Audit(t.Context(), audit.Entry{Kind: audit.ToolResult, TeamID: "T1", ThreadID: b.thread.ID, TurnID: turn.ID, Details: map[string]any{
 			"tool_use": a.ToolUseID, "error": failed,
 		}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	goesOn := func() store.Turn {
+	goesOn := func() turns.Turn {
 		t.Helper()
 		old, _, err := b.RunningTurn(t.Context(), b.thread.ID)
 		if err != nil {
@@ -58,7 +60,7 @@ func TestARequestTellsWhatBecameOfItsLike(t *testing.T) {
 		}
 		return next
 	}
-	tells := func(what string, a store.Approval, known, failed, changed bool) {
+	tells := func(what string, a approvals.Approval, known, failed, changed bool) {
 		t.Helper()
 		if a.Before == nil {
 			t.Errorf("%s: nothing is told", what)
@@ -71,7 +73,7 @@ func TestARequestTellsWhatBecameOfItsLike(t *testing.T) {
 			t.Errorf("%s, read again: %v, %v", what, again.Before, err)
 		}
 	}
-	tellsNot := func(what string, a store.Approval) {
+	tellsNot := func(what string, a approvals.Approval) {
 		t.Helper()
 		if a.Before != nil {
 			t.Errorf("%s: %+v", what, *a.Before)
@@ -80,12 +82,12 @@ func TestARequestTellsWhatBecameOfItsLike(t *testing.T) {
 
 	ran, failed, cut, changed := asks(turn, `{"command":"ran"}`), asks(turn, `{"command":"failed"}`), asks(turn, `{"command":"cut"}`), asks(turn, `{"command":"asked"}`)
 	denied, waits := asks(turn, `{"command":"denied"}`), asks(turn, `{"command":"waits"}`)
-	for _, a := range []store.Approval{ran, failed, cut} {
+	for _, a := range []approvals.Approval{ran, failed, cut} {
 		tellsNot("a turn that nothing interrupted", a)
-		decides(a, store.ApprovalAllowed, nil)
+		decides(a, approvals.Allowed, nil)
 	}
-	decides(changed, store.ApprovalAllowed, &store.Edit{Input: json.RawMessage(`{"command":"changed"}`)})
-	decides(denied, store.ApprovalDenied, nil)
+	decides(changed, approvals.Allowed, &approvals.Edit{Input: json.RawMessage(`{"command":"changed"}`)})
+	decides(denied, approvals.Denied, nil)
 	ends(turn, ran, false)
 	ends(turn, failed, true)
 	tellsNot("asked again in the same process", asks(turn, `{"command":"ran"}`))
@@ -106,7 +108,7 @@ func TestARequestTellsWhatBecameOfItsLike(t *testing.T) {
 		tellsNot("what was never handed over", bound)
 	}
 
-	decides(again, store.ApprovalAllowed, nil)
+	decides(again, approvals.Allowed, nil)
 	ends(next, again, false)
 	next = goesOn()
 	tells("what ran first two attempts ago", asks(next, `{"command":"ran"}`), true, false, false)
@@ -117,7 +119,7 @@ func TestARequestTellsWhatBecameOfItsLike(t *testing.T) {
 	other, _ := b.begin(t)
 	tellsNot("another prompt's", asks(other, `{"command":"ran"}`))
 	ran = asks(other, `{"command":"once"}`)
-	decides(ran, store.ApprovalAllowed, nil)
+	decides(ran, approvals.Allowed, nil)
 	ends(other, ran, false)
 	if ok, err := b.ParkTurn(t.Context(), b.lease, other.ID, []string{asks(other, `{"command":"rests"}`).ID}); err != nil || !ok {
 		t.Fatalf("the turn does not rest: %v, %v", ok, err)

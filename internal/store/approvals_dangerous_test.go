@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // TestADangerousAllowIsConfirmed, whichever way it comes, and gives no permission.
@@ -16,24 +16,24 @@ func TestADangerousAllowIsConfirmed(t *testing.T) {
 	b := newBench(t)
 	b.prompt(t, "U1", "go")
 	turn, _ := b.begin(t)
-	a, err := b.Ask(t.Context(), b.lease, store.Approval{
-		ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: store.ApprovalTool, RequestID: uuid.NewString(), ToolUseID: "toolu_1",
+	a, err := b.Ask(t.Context(), b.lease, approvals.Approval{
+		ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: approvals.Tool, RequestID: uuid.NewString(), ToolUseID: "toolu_1",
 		ToolName: "Bash", Input: json.RawMessage(`{"command":"git push -f"}`), RequestedBy: turn.RequestedBy,
-		Terms: store.Terms{Rule: "default: ask", Dangerous: true, RequesterMay: true}, ExpiresAt: time.Now().Add(time.Hour),
+		Terms: approvals.Terms{Rule: "default: ask", Dangerous: true, RequesterMay: true}, ExpiresAt: time.Now().Add(time.Hour),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := store.Decision{ApprovalID: a.ID, Status: store.ApprovalAllowed, By: "U9", Via: "button"}
+	d := approvals.Decision{ApprovalID: a.ID, Status: approvals.Allowed, By: "U9", Via: "button"}
 	if _, err := b.Decide(t.Context(), d); err == nil {
 		t.Error("one step was enough")
 	}
-	d.Confirmed, d.Grants = true, []store.NewGrant{{Scope: store.GrantSession, Pattern: "Bash(git push *)", For: time.Hour}}
+	d.Confirmed, d.Grants = true, []approvals.NewGrant{{Scope: approvals.GrantSession, Pattern: "Bash(git push *)", For: time.Hour}}
 	if _, err := b.Decide(t.Context(), d); err == nil {
 		t.Error("it was allowed for the session")
 	}
 	d.Grants = nil
-	if got, err := b.Decide(t.Context(), d); err != nil || got.Status != store.ApprovalAllowed {
+	if got, err := b.Decide(t.Context(), d); err != nil || got.Status != approvals.Allowed {
 		t.Errorf("confirmed, it is %s: %v", got.Status, err)
 	}
 }

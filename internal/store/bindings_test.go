@@ -6,6 +6,7 @@ import (
 
 	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
 )
 
 // TestTwoAdminsSetAChannelUpAtOnce: one of them is the last, and the audit has both, each with
@@ -16,7 +17,7 @@ func TestTwoAdminsSetAChannelUpAtOnce(t *testing.T) {
 	var both sync.WaitGroup
 	for _, project := range []string{"web", "api"} {
 		both.Go(func() {
-			if _, err := s.Bind(t.Context(), "T1", store.Binding{ChannelID: "C1", Project: project, BoundBy: "UADA"}); err != nil {
+			if _, err := s.Bind(t.Context(), "T1", threads.Binding{ChannelID: "C1", Project: project, BoundBy: "UADA"}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -26,7 +27,7 @@ func TestTwoAdminsSetAChannelUpAtOnce(t *testing.T) {
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
-	was, err := s.Bind(t.Context(), "T1", store.Binding{ChannelID: "C1", BoundBy: "UADA"})
+	was, err := s.Bind(t.Context(), "T1", threads.Binding{ChannelID: "C1", BoundBy: "UADA"})
 	if err != nil || was != all[0].Project {
 		t.Errorf("before it ended it was %q, want %q: %v", was, all[0].Project, err)
 	}

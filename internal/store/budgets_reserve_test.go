@@ -13,11 +13,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/ledger"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
 )
 
 // working is a thread with a turn that runs on a replica, which makes calls of the model.
-func working(t testing.TB, db *store.Store, replica, threadTS, channel, user string) store.OpenCall {
+func working(t testing.TB, db *store.Store, replica, threadTS, channel, user string) ledger.OpenCall {
 	t.Helper()
 	ctx := t.Context()
 	check := func(err error) {
@@ -26,14 +29,14 @@ func working(t testing.TB, db *store.Store, replica, threadTS, channel, user str
 			t.Fatal(err)
 		}
 	}
-	key := store.ThreadKey{TeamID: "T1", ChannelID: channel, ThreadTS: threadTS}
-	id, _, err := db.Receive(ctx, store.Envelope{EventID: uuid.NewString(), Kind: store.KindMessage, TeamID: "T1", ChannelID: channel, TS: threadTS, ThreadTS: threadTS, UserID: user, Payload: []byte(`{}`)})
+	key := threads.ThreadKey{TeamID: "T1", ChannelID: channel, ThreadTS: threadTS}
+	id, _, err := db.Receive(ctx, inbox.Envelope{EventID: uuid.NewString(), Kind: inbox.Message, TeamID: "T1", ChannelID: channel, TS: threadTS, ThreadTS: threadTS, UserID: user, Payload: []byte(`{}`)})
 	check(err)
-	th, _, err := db.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: user, UUID: uuid.NewString(), Text: "go"})
+	th, _, err := db.AcceptPrompt(ctx, inbox.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: user, UUID: uuid.NewString(), Text: "go"})
 	check(err)
 	th, _, err = storetest.Acquire(ctx, db, th.ID, replica)
 	check(err)
-	c := store.OpenCall{Lease: store.Lease{ThreadID: th.ID, Owner: replica, Epoch: th.LeaseEpoch}, SessionID: uuid.NewString(), Model: "opus", StartedAt: time.Now()}
+	c := ledger.OpenCall{Lease: threads.Lease{ThreadID: th.ID, Owner: replica, Epoch: th.LeaseEpoch}, SessionID: uuid.NewString(), Model: "opus", StartedAt: time.Now()}
 	check(db.NewSession(ctx, c.Lease, c.SessionID, ""))
 	c.Epoch, err = db.BeginEpoch(ctx, c.Lease, c.SessionID, "2.1.329", 0)
 	check(err)
@@ -42,8 +45,8 @@ func working(t testing.TB, db *store.Store, replica, threadTS, channel, user str
 	return c
 }
 
-func budgetOf(scope store.BudgetScope, key string, limit int64) store.CallBudget {
-	b := store.CallBudget{BudgetWindow: store.BudgetWindow{TeamID: "T1", Scope: scope, Key: key, Period: store.BudgetDaily}, LimitMicroUSD: limit}
+func budgetOf(scope ledger.BudgetScope, key string, limit int64) ledger.CallBudget {
+	b := ledger.CallBudget{BudgetWindow: ledger.BudgetWindow{TeamID: "T1", Scope: scope, Key: key, Period: ledger.BudgetDaily}, LimitMicroUSD: limit}
 	b.From, b.To = b.Period.Span(time.Now(), time.UTC)
 	return b
 }
@@ -111,7 +114,7 @@ func TestABudgetHolds(t *testing.T) {
 		db := stores[i%replicas]
 		c := working(t, db, fmt.Sprint("replica-", i%replicas), fmt.Sprintf("%d.1", i), "C1", fmt.Sprint("U", i%7))
 		c.ReservedMicroUSD = reserved
-		budgets := []store.CallBudget{budgetOf(store.BudgetWorkspace, "", limit), budgetOf(store.BudgetPerson, fmt.Sprint("U", i%7), 100*limit)}
+		budgets := []ledger.CallBudget{budgetOf(ledger.BudgetWorkspace, "", limit), budgetOf(ledger.BudgetPerson, fmt.Sprint("U", i%7), 100*limit)}
 		seed := r.Uint64()
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(seed, 3))
@@ -119,7 +122,7 @@ func TestABudgetHolds(t *testing.T) {
 			for {
 				c.ID = uuid.New()
 				err := db.BeginCall(t.Context(), c, budgets...)
-				if over, ok := errors.AsType[*store.OverBudgetError](err); ok && over.Waits {
+				if over, ok := errors.AsType[*ledger.OverBudgetError](err); ok && over.Waits {
 					mu.Lock()
 					waited++
 					mu.Unlock()
@@ -138,7 +141,7 @@ func TestABudgetHolds(t *testing.T) {
 				f.add(1)
 				f.rest(func() bool { return f.busy == 0 })
 				cost := 20_000 + r.Int64N(46_000) // a tenth more than it reserved, at most
-				if err := db.EndCalls(t.Context(), []store.EndedCall{ended(c, cost)}); err != nil {
+				if err := db.EndCalls(t.Context(), []ledger.EndedCall{ended(c, cost)}); err != nil {
 					t.Error(err)
 				}
 				mu.Lock()
@@ -156,7 +159,7 @@ func TestABudgetHolds(t *testing.T) {
 	if f.peak < 10 {
 		t.Errorf("only %d calls went at once", f.peak)
 	}
-	states, err := stores[0].BudgetStates(t.Context(), []store.BudgetWindow{budgetOf(store.BudgetWorkspace, "", limit).BudgetWindow})
+	states, err := stores[0].BudgetStates(t.Context(), []ledger.BudgetWindow{budgetOf(ledger.BudgetWorkspace, "", limit).BudgetWindow})
 	if err != nil || states[0].SpentMicroUSD != spent || states[0].ReservedMicroUSD != 0 {
 		t.Errorf("the books have %+v, %v", states, err)
 	}
@@ -207,32 +210,32 @@ func TestWhatABudgetAdmits(t *testing.T) {
 	} {
 		user, channel := fmt.Sprint("UA", i), fmt.Sprint("CA", i)
 		c := working(t, db, "A", fmt.Sprintf("%d.9", i), channel, user)
-		budgets := []store.CallBudget{
-			budgetOf(store.BudgetThread, fmt.Sprint(c.Lease.ThreadID), 0), budgetOf(store.BudgetPerson, user, 0), budgetOf(store.BudgetChannel, channel, 0), budgetOf(store.BudgetThread, fmt.Sprint(c.Lease.ThreadID), 0),
+		budgets := []ledger.CallBudget{
+			budgetOf(ledger.BudgetThread, fmt.Sprint(c.Lease.ThreadID), 0), budgetOf(ledger.BudgetPerson, user, 0), budgetOf(ledger.BudgetChannel, channel, 0), budgetOf(ledger.BudgetThread, fmt.Sprint(c.Lease.ThreadID), 0),
 		}[:len(tt.limits)]
 		if len(budgets) == 4 { // the same as the first, by the week: its lock is another
-			budgets[3].Period = store.BudgetWeekly
+			budgets[3].Period = ledger.BudgetWeekly
 			budgets[3].From, budgets[3].To = budgets[3].Period.Span(time.Now(), time.UTC)
 		}
 		for n := range budgets {
 			budgets[n].LimitMicroUSD = tt.limits[n]
 		}
-		begin := func(reserve int64, budgets ...store.CallBudget) (store.OpenCall, error) {
+		begin := func(reserve int64, budgets ...ledger.CallBudget) (ledger.OpenCall, error) {
 			c.ID, c.ReservedMicroUSD = uuid.New(), reserve
 			return c, db.BeginCall(t.Context(), c, budgets...)
 		}
 		first, err := begin(0)
 		if err == nil {
-			err = db.EndCalls(t.Context(), []store.EndedCall{ended(first, tt.spent)})
+			err = db.EndCalls(t.Context(), []ledger.EndedCall{ended(first, tt.spent)})
 		}
 		if err == nil && tt.reserved > 0 {
 			_, err = begin(tt.reserved)
 		}
-		if d := (store.BudgetDecision{RaiseMicroUSD: 100}); err == nil && (tt.raised || tt.model) {
-			n := store.BudgetNotice{ID: uuid.NewString(), BudgetWindow: budgets[0].BudgetWindow, LimitMicroUSD: 1, Share: 100, ThreadID: c.Lease.ThreadID}
+		if d := (ledger.BudgetDecision{RaiseMicroUSD: 100}); err == nil && (tt.raised || tt.model) {
+			n := ledger.BudgetNotice{ID: uuid.NewString(), BudgetWindow: budgets[0].BudgetWindow, LimitMicroUSD: 1, Share: 100, ThreadID: c.Lease.ThreadID}
 			if _, _, err = db.NoticeBudget(t.Context(), n); err == nil {
 				if tt.model {
-					d = store.BudgetDecision{Model: "haiku"}
+					d = ledger.BudgetDecision{Model: "haiku"}
 				}
 				_, err = db.DecideBudget(t.Context(), n.ID, d, "U1")
 			}
@@ -243,7 +246,7 @@ func TestWhatABudgetAdmits(t *testing.T) {
 		}
 		_, err = begin(50, budgets...)
 		got := "admitted"
-		if over, ok := errors.AsType[*store.OverBudgetError](err); ok {
+		if over, ok := errors.AsType[*ledger.OverBudgetError](err); ok {
 			got = fmt.Sprint(over.Budget, map[bool]string{true: " waits", false: " is used up"}[over.Waits])
 		} else if err != nil {
 			t.Fatal(err)
@@ -260,9 +263,9 @@ func BenchmarkBeginCall(b *testing.B) {
 	c := working(b, db, "A", "1.1", "C1", "U1")
 	for _, n := range []int{0, 1, 5} {
 		b.Run(fmt.Sprint(n, " budgets"), func(b *testing.B) {
-			budgets := []store.CallBudget{
-				budgetOf(store.BudgetWorkspace, "", 1<<50), budgetOf(store.BudgetProject, "web", 1<<50), budgetOf(store.BudgetChannel, "C1", 1<<50),
-				budgetOf(store.BudgetPerson, "U1", 1<<50), budgetOf(store.BudgetThread, fmt.Sprint(c.Lease.ThreadID), 1<<50),
+			budgets := []ledger.CallBudget{
+				budgetOf(ledger.BudgetWorkspace, "", 1<<50), budgetOf(ledger.BudgetProject, "web", 1<<50), budgetOf(ledger.BudgetChannel, "C1", 1<<50),
+				budgetOf(ledger.BudgetPerson, "U1", 1<<50), budgetOf(ledger.BudgetThread, fmt.Sprint(c.Lease.ThreadID), 1<<50),
 			}[:n]
 			l := &latencies{}
 			for b.Loop() {
@@ -273,7 +276,7 @@ func BenchmarkBeginCall(b *testing.B) {
 				}
 				b.StopTimer()
 				l.add(time.Since(began))
-				if err := db.EndCalls(b.Context(), []store.EndedCall{ended(c, 1)}); err != nil {
+				if err := db.EndCalls(b.Context(), []ledger.EndedCall{ended(c, 1)}); err != nil {
 					b.Fatal(err)
 				}
 				b.StartTimer()

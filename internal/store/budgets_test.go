@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
 )
 
@@ -21,15 +23,15 @@ func TestBudgetPeriods(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		period   store.BudgetPeriod
+		period   ledger.BudgetPeriod
 		at       string
 		from, to string
 	}{
-		{store.BudgetDaily, "2026-10-25T12:00:00Z", "2026-10-25T00:00:00+02:00", "2026-10-26T00:00:00+01:00"}, // 25 hours
-		{store.BudgetDaily, "2026-10-31T23:30:00Z", "2026-11-01T00:00:00+01:00", "2026-11-02T00:00:00+01:00"},
-		{store.BudgetWeekly, "2026-11-01T12:00:00Z", "2026-10-26T00:00:00+01:00", "2026-11-02T00:00:00+01:00"}, // a Sunday
-		{store.BudgetWeekly, "2026-11-02T12:00:00Z", "2026-11-02T00:00:00+01:00", "2026-11-09T00:00:00+01:00"},
-		{store.BudgetMonthly, "2026-12-31T23:30:00Z", "2027-01-01T00:00:00+01:00", "2027-02-01T00:00:00+01:00"},
+		{ledger.BudgetDaily, "2026-10-25T12:00:00Z", "2026-10-25T00:00:00+02:00", "2026-10-26T00:00:00+01:00"}, // 25 hours
+		{ledger.BudgetDaily, "2026-10-31T23:30:00Z", "2026-11-01T00:00:00+01:00", "2026-11-02T00:00:00+01:00"},
+		{ledger.BudgetWeekly, "2026-11-01T12:00:00Z", "2026-10-26T00:00:00+01:00", "2026-11-02T00:00:00+01:00"}, // a Sunday
+		{ledger.BudgetWeekly, "2026-11-02T12:00:00Z", "2026-11-02T00:00:00+01:00", "2026-11-09T00:00:00+01:00"},
+		{ledger.BudgetMonthly, "2026-12-31T23:30:00Z", "2027-01-01T00:00:00+01:00", "2027-02-01T00:00:00+01:00"},
 	} {
 		at, err := time.Parse(time.RFC3339, tt.at)
 		if err != nil {
@@ -48,9 +50,9 @@ func TestABudgetIsDecidedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	ctx := t.Context()
-	from, to := store.BudgetDaily.Span(time.Now(), b.TimeZone())
-	budget := store.BudgetWindow{TeamID: "T1", Scope: store.BudgetProject, Key: "web", Period: store.BudgetDaily, From: from, To: to}
-	n := store.BudgetNotice{ID: uuid.NewString(), BudgetWindow: budget, LimitMicroUSD: 100, Share: 100, SpentMicroUSD: 120, ThreadID: b.thread.ID}
+	from, to := ledger.BudgetDaily.Span(time.Now(), b.TimeZone())
+	budget := ledger.BudgetWindow{TeamID: "T1", Scope: ledger.BudgetProject, Key: "web", Period: ledger.BudgetDaily, From: from, To: to}
+	n := ledger.BudgetNotice{ID: uuid.NewString(), BudgetWindow: budget, LimitMicroUSD: 100, Share: 100, SpentMicroUSD: 120, ThreadID: b.thread.ID}
 	if _, fresh, err := b.NoticeBudget(ctx, n); err != nil || !fresh {
 		t.Fatalf("NoticeBudget: %v %v", fresh, err)
 	}
@@ -63,22 +65,22 @@ func TestABudgetIsDecidedOnce(t *testing.T) {
 	if err != nil || !got.From.Equal(from) || !got.To.Equal(to) || got.Thread != thread || got.Project != "web" || got.DecidedBy != "" {
 		t.Errorf("the notice is %+v, %v", got, err)
 	}
-	decided, err := b.DecideBudget(ctx, n.ID, store.BudgetDecision{RaiseMicroUSD: 50}, "U1")
+	decided, err := b.DecideBudget(ctx, n.ID, ledger.BudgetDecision{RaiseMicroUSD: 50}, "U1")
 	if err != nil || decided.Decision.RaiseMicroUSD != 50 || decided.DecidedBy != "U1" {
 		t.Fatalf("DecideBudget: %+v, %v", decided, err)
 	}
-	second, err := b.DecideBudget(ctx, n.ID, store.BudgetDecision{Leave: true}, "U2")
-	if !errors.Is(err, store.ErrEnded) || second.DecidedBy != "U1" {
+	second, err := b.DecideBudget(ctx, n.ID, ledger.BudgetDecision{Leave: true}, "U2")
+	if !errors.Is(err, pg.ErrEnded) || second.DecidedBy != "U1" {
 		t.Errorf("a second decision: %+v, %v", second, err)
 	}
 	tomorrow := budget
-	tomorrow.From, tomorrow.To = store.BudgetDaily.Span(to.Add(time.Hour), b.TimeZone())
-	states, err := b.BudgetStates(ctx, []store.BudgetWindow{budget, tomorrow})
-	want := []store.BudgetState{{RaisedMicroUSD: 50, Decisions: 1}, {}}
+	tomorrow.From, tomorrow.To = ledger.BudgetDaily.Span(to.Add(time.Hour), b.TimeZone())
+	states, err := b.BudgetStates(ctx, []ledger.BudgetWindow{budget, tomorrow})
+	want := []ledger.BudgetState{{RaisedMicroUSD: 50, Decisions: 1}, {}}
 	if diff := cmp.Diff(want, states); err != nil || diff != "" {
 		t.Errorf("the raise counts today alone (-want +got), %v:\n%s", err, diff)
 	}
-	if _, err := b.BudgetNoticeByID(ctx, "nothing"); !errors.Is(err, store.ErrNotFound) {
+	if _, err := b.BudgetNoticeByID(ctx, "nothing"); !errors.Is(err, pg.ErrNotFound) {
 		t.Errorf("an unknown notice: %v", err)
 	}
 }
@@ -88,7 +90,7 @@ func TestABudgetIsDecidedOnce(t *testing.T) {
 func TestWarningsAreInOrder(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	from, to := store.BudgetDaily.Span(time.Now(), b.TimeZone())
+	from, to := ledger.BudgetDaily.Span(time.Now(), b.TimeZone())
 	for i, tt := range []struct {
 		limit int64
 		share int
@@ -105,12 +107,12 @@ func TestWarningsAreInOrder(t *testing.T) {
 		{150, 100, true},
 		{90, 50, false},
 	} {
-		n := store.BudgetNotice{
+		n := ledger.BudgetNotice{
 			ID: uuid.NewString(), LimitMicroUSD: tt.limit, Share: tt.share, ThreadID: b.thread.ID,
-			BudgetWindow: store.BudgetWindow{TeamID: "T1", Scope: store.BudgetWorkspace, Period: store.BudgetDaily, From: from, To: to},
+			BudgetWindow: ledger.BudgetWindow{TeamID: "T1", Scope: ledger.BudgetWorkspace, Period: ledger.BudgetDaily, From: from, To: to},
 		}
 		_, fresh, err := b.NoticeBudget(t.Context(), n)
-		if fresh != tt.fresh || err != nil && !errors.Is(err, store.ErrEnded) {
+		if fresh != tt.fresh || err != nil && !errors.Is(err, pg.ErrEnded) {
 			t.Errorf("%d: %d %% of %d: fresh %v, %v", i, tt.share, tt.limit, fresh, err)
 		}
 	}
@@ -123,12 +125,12 @@ func TestAWarningThatComesTooLate(t *testing.T) {
 	url := storetest.URL(t)
 	first, second := storetest.Open(t, url, store.Options{}), storetest.Open(t, url, store.Options{})
 	threadID := working(t, first, "replica-1", "1.1", "C1", "U1").Lease.ThreadID
-	from, to := store.BudgetDaily.Span(time.Now(), time.UTC)
+	from, to := ledger.BudgetDaily.Span(time.Now(), time.UTC)
 	notices := map[int]string{}
 	for _, share := range []int{50, 80, 100} {
-		n := store.BudgetNotice{
+		n := ledger.BudgetNotice{
 			ID: uuid.NewString(), LimitMicroUSD: 100, Share: share, ThreadID: threadID,
-			BudgetWindow: store.BudgetWindow{TeamID: "T1", Scope: store.BudgetWorkspace, Period: store.BudgetDaily, From: from, To: to},
+			BudgetWindow: ledger.BudgetWindow{TeamID: "T1", Scope: ledger.BudgetWorkspace, Period: ledger.BudgetDaily, From: from, To: to},
 		}
 		if _, fresh, err := first.NoticeBudget(t.Context(), n); err != nil || !fresh {
 			t.Fatalf("%d %%: fresh %v, %v", share, fresh, err)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // BenchmarkCalls begins and books calls of sixty threads that share rows of the
@@ -20,14 +20,14 @@ func BenchmarkCalls(b *testing.B) {
 	for n := range threads {
 		threads[n] = newBenchThread(b, pool, n)
 	}
-	begin := func(b *testing.B, t *benchThread) store.EndedCall {
-		c := store.OpenCall{ID: uuid.New(), Lease: t.lease, SessionID: t.session, Epoch: 1, Model: "claude-opus-5-5", StartedAt: time.Now(), ReservedMicroUSD: 9, BoundMicroUSD: 9}
+	begin := func(b *testing.B, t *benchThread) ledger.EndedCall {
+		c := ledger.OpenCall{ID: uuid.New(), Lease: t.lease, SessionID: t.session, Epoch: 1, Model: "claude-opus-5-5", StartedAt: time.Now(), ReservedMicroUSD: 9, BoundMicroUSD: 9}
 		if err := s.BeginCall(b.Context(), c); err != nil {
 			b.Error(err)
 		}
-		return store.EndedCall{OpenCall: c, Status: 200, Complete: true, EndedAt: time.Now(), Usage: store.CallUsage{Input: 10, Output: 20, MicroUSD: 7}}
+		return ledger.EndedCall{OpenCall: c, Status: 200, Complete: true, EndedAt: time.Now(), Usage: ledger.CallUsage{Input: 10, Output: 20, MicroUSD: 7}}
 	}
-	run := func(b *testing.B, n int, book func(store.EndedCall)) {
+	run := func(b *testing.B, n int, book func(ledger.EndedCall)) {
 		l, work := &latencies{}, make(chan struct{})
 		var wg sync.WaitGroup
 		for _, t := range threads[:n] {
@@ -47,16 +47,16 @@ func BenchmarkCalls(b *testing.B) {
 		wg.Wait()
 		l.report(b)
 	}
-	alone := func(b *testing.B) func(store.EndedCall) {
-		return func(c store.EndedCall) {
-			if err := s.EndCalls(b.Context(), []store.EndedCall{c}); err != nil {
+	alone := func(b *testing.B) func(ledger.EndedCall) {
+		return func(c ledger.EndedCall) {
+			if err := s.EndCalls(b.Context(), []ledger.EndedCall{c}); err != nil {
 				b.Error(err)
 			}
 		}
 	}
 	b.Run("begin", func(b *testing.B) {
 		l := &latencies{}
-		var ended []store.EndedCall
+		var ended []ledger.EndedCall
 		for b.Loop() {
 			began := time.Now()
 			ended = append(ended, begin(b, threads[0]))
@@ -71,7 +71,7 @@ func BenchmarkCalls(b *testing.B) {
 	b.Run("sixty", func(b *testing.B) { run(b, 60, alone(b)) })
 	b.Run("sixty-one-booker", func(b *testing.B) {
 		type waiting struct {
-			call   store.EndedCall
+			call   ledger.EndedCall
 			booked chan struct{}
 		}
 		queue := make(chan waiting, 60)
@@ -82,7 +82,7 @@ func BenchmarkCalls(b *testing.B) {
 				for range len(queue) {
 					batch = append(batch, <-queue)
 				}
-				calls := make([]store.EndedCall, len(batch))
+				calls := make([]ledger.EndedCall, len(batch))
 				for i := range batch {
 					calls[i] = batch[i].call
 				}
@@ -94,7 +94,7 @@ func BenchmarkCalls(b *testing.B) {
 				}
 			}
 		})
-		run(b, 60, func(c store.EndedCall) {
+		run(b, 60, func(c ledger.EndedCall) {
 			w := waiting{c, make(chan struct{})}
 			queue <- w
 			<-w.booked

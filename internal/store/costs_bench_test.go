@@ -13,7 +13,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
 )
 
 // The benchmarks run on a generated ledger of DECKHAND_BENCH_ROWS entries (200,000), or on
@@ -85,19 +87,19 @@ func BenchmarkCosts(b *testing.B) {
 		{"two-odd-years", storetest.LedgerFrom.AddDate(0, 0, 12).Add(odd), storetest.LedgerTo.AddDate(0, 0, -12).Add(odd)},
 	} {
 		for _, by := range groups {
-			q := store.CostQuery{TeamID: storetest.LedgerTeam, From: period.from, To: period.to, By: by}
-			if by == store.ByThread {
+			q := ledger.CostQuery{TeamID: storetest.LedgerTeam, From: period.from, To: period.to, By: by}
+			if by == ledger.ByThread {
 				q.Limit = 20
 			}
 			name := string(by)
-			if by == store.ByNothing {
+			if by == ledger.ByNothing {
 				name = "total"
 			}
 			b.Run(period.name+"/"+name, func(b *testing.B) { report(b, s, q) })
 		}
 	}
-	busiest := func(by store.CostGroup) []string {
-		r, err := s.Costs(b.Context(), store.CostQuery{TeamID: storetest.LedgerTeam, By: by, Limit: 1})
+	busiest := func(by ledger.CostGroup) []string {
+		r, err := s.Costs(b.Context(), ledger.CostQuery{TeamID: storetest.LedgerTeam, By: by, Limit: 1})
 		if err != nil || len(r.Lines) == 0 {
 			b.Fatal("no costs", err)
 		}
@@ -105,17 +107,17 @@ func BenchmarkCosts(b *testing.B) {
 	}
 	for _, filter := range []struct {
 		name string
-		set  func(*store.CostQuery)
+		set  func(*ledger.CostQuery)
 	}{
-		{"of-a-user", func(q *store.CostQuery) { q.Users = busiest(store.ByUser) }},
-		{"of-a-channel", func(q *store.CostQuery) { q.Channels = busiest(store.ByChannel) }},
-		{"of-a-project", func(q *store.CostQuery) { q.Projects = busiest(store.ByProject) }},
+		{"of-a-user", func(q *ledger.CostQuery) { q.Users = busiest(ledger.ByUser) }},
+		{"of-a-channel", func(q *ledger.CostQuery) { q.Channels = busiest(ledger.ByChannel) }},
+		{"of-a-project", func(q *ledger.CostQuery) { q.Projects = busiest(ledger.ByProject) }},
 	} {
 		for _, by := range groups {
-			q := store.CostQuery{TeamID: storetest.LedgerTeam, From: storetest.LedgerFrom, To: storetest.LedgerTo, By: by, Limit: 20}
+			q := ledger.CostQuery{TeamID: storetest.LedgerTeam, From: storetest.LedgerFrom, To: storetest.LedgerTo, By: by, Limit: 20}
 			filter.set(&q)
 			name := string(by)
-			if by == store.ByNothing {
+			if by == ledger.ByNothing {
 				name = "total"
 			}
 			b.Run("two-years-"+filter.name+"/"+name, func(b *testing.B) { report(b, s, q) })
@@ -123,7 +125,7 @@ func BenchmarkCosts(b *testing.B) {
 	}
 }
 
-func report(b *testing.B, s *store.Store, q store.CostQuery) {
+func report(b *testing.B, s *store.Store, q ledger.CostQuery) {
 	for b.Loop() {
 		if _, err := s.Costs(b.Context(), q); err != nil {
 			b.Fatal(err)
@@ -154,7 +156,7 @@ func (l *latencies) report(b *testing.B) {
 
 // benchThread is a thread, a turn and an epoch that entries are booked on.
 type benchThread struct {
-	lease   store.Lease
+	lease   threads.Lease
 	turn    int64
 	session string
 	user    string
@@ -162,7 +164,7 @@ type benchThread struct {
 
 func newBenchThread(b *testing.B, pool *pgxpool.Pool, n int) *benchThread {
 	b.Helper()
-	t := &benchThread{session: uuid.NewString(), user: fmt.Sprintf("U%04d", n%7+1), lease: store.Lease{Owner: "bench", Epoch: 1}}
+	t := &benchThread{session: uuid.NewString(), user: fmt.Sprintf("U%04d", n%7+1), lease: threads.Lease{Owner: "bench", Epoch: 1}}
 	for _, q := range []struct {
 		sql  string
 		args []any

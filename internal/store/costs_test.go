@@ -19,7 +19,9 @@ import (
 	"pgregory.net/rapid"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
 )
 
 // books is a store whose ledger a test writes by itself, at any time of day.
@@ -127,9 +129,9 @@ func (b *books) book(ctx context.Context, team string, accounts []*account, entr
 }
 
 // tally answers a query from a list of entries, by the plainest means.
-func tally(team string, accounts []*account, entries []booking, q store.CostQuery) store.CostReport {
-	lines := map[string]*store.CostLine{}
-	var report store.CostReport
+func tally(team string, accounts []*account, entries []booking, q ledger.CostQuery) ledger.CostReport {
+	lines := map[string]*ledger.CostLine{}
+	var report ledger.CostReport
 	if !q.From.IsZero() && !q.To.IsZero() && !q.From.Before(q.To) {
 		return report
 	}
@@ -139,34 +141,34 @@ func tally(team string, accounts []*account, entries []booking, q store.CostQuer
 			!has(q.Users, e.user) || !has(q.Channels, e.channel) || !has(q.Projects, e.project) || !has(q.Models, e.model) {
 			continue
 		}
-		key := map[store.CostGroup]string{
-			store.ByUser: e.user, store.ByChannel: e.channel, store.ByProject: e.project, store.ByModel: e.model,
-			store.ByThread: strconv.FormatInt(e.thread, 10), store.ByDay: e.at.In(e.zone).Format("2006-01-02"), store.ByMonth: e.at.In(e.zone).Format("2006-01"),
+		key := map[ledger.CostGroup]string{
+			ledger.ByUser: e.user, ledger.ByChannel: e.channel, ledger.ByProject: e.project, ledger.ByModel: e.model,
+			ledger.ByThread: strconv.FormatInt(e.thread, 10), ledger.ByDay: e.at.In(e.zone).Format("2006-01-02"), ledger.ByMonth: e.at.In(e.zone).Format("2006-01"),
 		}[q.By]
 		l := lines[key]
 		if l == nil {
-			l = &store.CostLine{Key: key}
-			if q.By == store.ByThread {
+			l = &ledger.CostLine{Key: key}
+			if q.By == ledger.ByThread {
 				i := slices.IndexFunc(accounts, func(a *account) bool { return a.id == e.thread })
-				l.ThreadKey, l.Project = store.ThreadKey{TeamID: team, ChannelID: e.channel, ThreadTS: fmt.Sprintf("1.%06d", i)}, e.project
+				l.ThreadKey, l.Project = threads.ThreadKey{TeamID: team, ChannelID: e.channel, ThreadTS: fmt.Sprintf("1.%06d", i)}, e.project
 			}
 			lines[key] = l
 		}
 		e.addTo(l)
 		e.addTo(&report.Total)
 	}
-	if q.By == store.ByNothing {
+	if q.By == ledger.ByNothing {
 		return report
 	}
 	for _, l := range lines {
 		report.Lines = append(report.Lines, *l)
 	}
-	slices.SortFunc(report.Lines, func(a, b store.CostLine) int {
+	slices.SortFunc(report.Lines, func(a, b ledger.CostLine) int {
 		byKey := cmp.Compare(a.Key, b.Key)
-		if q.By == store.ByThread {
+		if q.By == ledger.ByThread {
 			byKey = cmp.Or(cmp.Compare(len(a.Key), len(b.Key)), byKey) // as numbers
 		}
-		if q.By == store.ByDay || q.By == store.ByMonth {
+		if q.By == ledger.ByDay || q.By == ledger.ByMonth {
 			return byKey
 		}
 		return cmp.Or(cmp.Compare(b.MicroUSD, a.MicroUSD), byKey)
@@ -181,8 +183,8 @@ func tally(team string, accounts []*account, entries []booking, q store.CostQuer
 	return report
 }
 
-func (e booking) addTo(l *store.CostLine) {
-	x := store.CostLine{
+func (e booking) addTo(l *ledger.CostLine) {
+	x := ledger.CostLine{
 		Turns: e.turns, Approved: e.approved, Entries: 1, Input: e.input, Output: e.output, CacheRead: e.read,
 		CacheWrite5m: e.short, CacheWrite1h: e.long, WebSearches: e.webs, MicroUSD: e.microUSD,
 	}
@@ -195,7 +197,7 @@ func (e booking) addTo(l *store.CostLine) {
 	add(l, x)
 }
 
-func add(l *store.CostLine, o store.CostLine) {
+func add(l *ledger.CostLine, o ledger.CostLine) {
 	l.Turns += o.Turns
 	l.Approved += o.Approved
 	l.Entries += o.Entries
@@ -211,8 +213,8 @@ func add(l *store.CostLine, o store.CostLine) {
 }
 
 var (
-	groups = []store.CostGroup{
-		store.ByNothing, store.ByUser, store.ByChannel, store.ByProject, store.ByModel, store.ByThread, store.ByDay, store.ByMonth,
+	groups = []ledger.CostGroup{
+		ledger.ByNothing, ledger.ByUser, ledger.ByChannel, ledger.ByProject, ledger.ByModel, ledger.ByThread, ledger.ByDay, ledger.ByMonth,
 	}
 	places = [][2]string{{"C1", "web"}, {"C1", "web"}, {"C1", "api"}, {"C2", "api"}, {"C3", "infra"}, {"c3", "Infra"}}
 	users  = []string{"U1", "U2", "U3", "u1"}
@@ -280,10 +282,10 @@ func entry(zone *time.Location, accounts []*account, days int) *rapid.Generator[
 	})
 }
 
-func query(zone *time.Location, team string, accounts []*account, days int) *rapid.Generator[store.CostQuery] {
+func query(zone *time.Location, team string, accounts []*account, days int) *rapid.Generator[ledger.CostQuery] {
 	at := instants(zone, days)
-	return rapid.Custom(func(t *rapid.T) store.CostQuery {
-		q := store.CostQuery{TeamID: team, By: rapid.SampledFrom(groups).Draw(t, "by"), Limit: rapid.IntRange(0, 4).Draw(t, "limit")}
+	return rapid.Custom(func(t *rapid.T) ledger.CostQuery {
+		q := ledger.CostQuery{TeamID: team, By: rapid.SampledFrom(groups).Draw(t, "by"), Limit: rapid.IntRange(0, 4).Draw(t, "limit")}
 		if rapid.IntRange(0, 4).Draw(t, "bounded") > 0 {
 			q.From = at.Draw(t, "from")
 		}
@@ -349,7 +351,7 @@ func TestReportsAreWhatTheEntriesAddUpTo(t *testing.T) {
 	})
 	if got, err := b.VerifyRollups(ctx, ""); err != nil {
 		t.Error(err)
-	} else if got = slices.DeleteFunc(got, func(d store.RollupDifference) bool {
+	} else if got = slices.DeleteFunc(got, func(d ledger.RollupDifference) bool {
 		// The histories count one turn many times, and no audit tells of them.
 		return d.Check == "audit" || d.Check == "turns" && strings.Contains(d.Got, "counted")
 	}); len(got) > 0 {
@@ -375,15 +377,15 @@ func TestAZoneChangeNeitherLosesNorDoubles(t *testing.T) {
 		}
 		zone := rapid.SampledFrom(all).Draw(t, "asked in")
 		local := b.In(zone)
-		whole, err := local.Costs(ctx, store.CostQuery{TeamID: team})
+		whole, err := local.Costs(ctx, ledger.CostQuery{TeamID: team})
 		if err != nil {
 			t.Fatal(err)
 		}
 		bounds := rapid.SliceOfN(instants(zone, 5), 1, 4).Draw(t, "bounds")
 		slices.SortFunc(bounds, time.Time.Compare)
-		var sum store.CostLine
+		var sum ledger.CostLine
 		for i := range len(bounds) + 1 {
-			q := store.CostQuery{TeamID: team, By: rapid.SampledFrom(groups).Draw(t, "by")}
+			q := ledger.CostQuery{TeamID: team, By: rapid.SampledFrom(groups).Draw(t, "by")}
 			if i > 0 {
 				q.From = bounds[i-1]
 			}
@@ -425,29 +427,29 @@ func TestWhatCannotBeAsked(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name    string
-		q       store.CostQuery
+		q       ledger.CostQuery
 		entries int64
 		err     string
 	}{
-		{"no team", store.CostQuery{}, 0, "no team"},
-		{"an unknown group", store.CostQuery{TeamID: team, By: "colour"}, 0, `no group "colour"`},
-		{"another team", store.CostQuery{TeamID: "T0", By: store.ByUser}, 0, ""},
-		{"ever", store.CostQuery{TeamID: team}, 1, ""},
-		{"backwards", store.CostQuery{TeamID: team, From: noon.Add(time.Hour), To: noon}, 0, ""},
-		{"no time", store.CostQuery{TeamID: team, From: noon, To: noon}, 0, ""},
-		{"its microsecond", store.CostQuery{TeamID: team, From: noon, To: noon.Add(time.Microsecond)}, 1, ""},
-		{"the one before", store.CostQuery{TeamID: team, From: noon.Add(-time.Microsecond), To: noon}, 0, ""},
-		{"since the year 1", store.CostQuery{TeamID: team, From: time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC), To: noon.Add(1)}, 0, ""},
-		{"until the year 20000", store.CostQuery{TeamID: team, From: noon, To: time.Date(20000, 1, 1, 5, 0, 0, 0, time.UTC)}, 1, ""},
-		{"nobody by that name", store.CostQuery{TeamID: team, Users: []string{"'; DROP TABLE ledger; --"}}, 0, ""},
-		{"a thread that is not there", store.CostQuery{TeamID: team, ThreadID: -1, By: store.ByThread, Limit: 5}, 0, ""},
-		{"an old period of threads", store.CostQuery{TeamID: team, To: noon.AddDate(-1, 0, 0), By: store.ByThread, Limit: 5}, 0, ""},
+		{"no team", ledger.CostQuery{}, 0, "no team"},
+		{"an unknown group", ledger.CostQuery{TeamID: team, By: "colour"}, 0, `no group "colour"`},
+		{"another team", ledger.CostQuery{TeamID: "T0", By: ledger.ByUser}, 0, ""},
+		{"ever", ledger.CostQuery{TeamID: team}, 1, ""},
+		{"backwards", ledger.CostQuery{TeamID: team, From: noon.Add(time.Hour), To: noon}, 0, ""},
+		{"no time", ledger.CostQuery{TeamID: team, From: noon, To: noon}, 0, ""},
+		{"its microsecond", ledger.CostQuery{TeamID: team, From: noon, To: noon.Add(time.Microsecond)}, 1, ""},
+		{"the one before", ledger.CostQuery{TeamID: team, From: noon.Add(-time.Microsecond), To: noon}, 0, ""},
+		{"since the year 1", ledger.CostQuery{TeamID: team, From: time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC), To: noon.Add(1)}, 0, ""},
+		{"until the year 20000", ledger.CostQuery{TeamID: team, From: noon, To: time.Date(20000, 1, 1, 5, 0, 0, 0, time.UTC)}, 1, ""},
+		{"nobody by that name", ledger.CostQuery{TeamID: team, Users: []string{"'; DROP TABLE ledger; --"}}, 0, ""},
+		{"a thread that is not there", ledger.CostQuery{TeamID: team, ThreadID: -1, By: ledger.ByThread, Limit: 5}, 0, ""},
+		{"an old period of threads", ledger.CostQuery{TeamID: team, To: noon.AddDate(-1, 0, 0), By: ledger.ByThread, Limit: 5}, 0, ""},
 	} {
 		got, err := b.Costs(ctx, c.q)
 		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.err)
 		}
-		if got.Total.Entries != c.entries || (c.entries == 0 && (len(got.Lines) > 0 || got.More > 0 || got.Rest != store.CostLine{})) {
+		if got.Total.Entries != c.entries || (c.entries == 0 && (len(got.Lines) > 0 || got.More > 0 || got.Rest != ledger.CostLine{})) {
 			t.Errorf("%s: %+v, want %d entries", c.name, got, c.entries)
 		}
 	}

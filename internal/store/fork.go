@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 
-	"github.com/jackc/pgx/v5"
+	"deckhand/internal/store/audit"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // Fork is a thread that begins with the conversation and the files of another one.
 type Fork struct {
-	From      int64     // the thread
-	Key       ThreadKey // of the new one
-	By        string    // Slack user
-	SessionID string    // of the new one's session
+	From      int64             // the thread
+	Key       threads.ThreadKey // of the new one
+	By        string            // Slack user
+	SessionID string            // of the new one's session
 	Title     string
 }
 
@@ -21,17 +23,17 @@ var ErrNothingKept = errors.New("nothing is kept of the conversation")
 
 // Fork opens a thread with copies of what is kept of another one: its conversation, its work, and how people want it
 // done. Whatever the other does next is its own. If the thread exists it is returned as it is. While a turn of the
-// other one runs it gives [ErrNotYet].
-func (s *Store) Fork(ctx context.Context, f Fork) (t Thread, err error) {
-	err = s.inTx(ctx, func(tx pgx.Tx) error {
+// other one runs it gives [pg.ErrNotYet].
+func (s *Store) Fork(ctx context.Context, f Fork) (t threads.Thread, err error) {
+	err = s.db.InTx(ctx, func(tx pg.Tx) error {
 		// Whoever writes what is copied holds this row, too.
-		from, err := collectOne[Thread](tx.Query(ctx, `SELECT `+threadColumns+` FROM threads t WHERE id = $1 FOR NO KEY UPDATE`, f.From))
+		from, err := pg.CollectOne[threads.Thread](tx.Query(ctx, `SELECT `+threads.Columns+` FROM threads t WHERE id = $1 FOR NO KEY UPDATE`, f.From))
 		if err != nil {
 			return err
 		}
-		t, err = collectOne[Thread](tx.Query(ctx, `SELECT `+threadColumns+` FROM threads t WHERE team_id = $1 AND channel_id = $2 AND thread_ts = $3`,
+		t, err = pg.CollectOne[threads.Thread](tx.Query(ctx, `SELECT `+threads.Columns+` FROM threads t WHERE team_id = $1 AND channel_id = $2 AND thread_ts = $3`,
 			f.Key.TeamID, f.Key.ChannelID, f.Key.ThreadTS))
-		if !errors.Is(err, ErrNotFound) {
+		if !errors.Is(err, pg.ErrNotFound) {
 			return err
 		}
 		var runs, kept bool
@@ -42,7 +44,7 @@ func (s *Store) Fork(ctx context.Context, f Fork) (t Thread, err error) {
 		}
 		switch {
 		case runs:
-			return ErrNotYet
+			return pg.ErrNotYet
 		case !kept:
 			return ErrNothingKept
 		}
@@ -75,19 +77,12 @@ func (s *Store) Fork(ctx context.Context, f Fork) (t Thread, err error) {
 				return err
 			}
 		}
-		if t, err = collectOne[Thread](tx.Query(ctx, `SELECT `+threadColumns+` FROM threads t WHERE id = $1`, id)); err != nil {
+		if t, err = pg.CollectOne[threads.Thread](tx.Query(ctx, `SELECT `+threads.Columns+` FROM threads t WHERE id = $1`, id)); err != nil {
 			return err
 		}
-		return audit(ctx, tx, AuditEntry{
-			Kind: AuditForked, TeamID: t.TeamID, Actor: f.By, ThreadID: t.ID, Details: map[string]any{"from": from.ID, "session": f.SessionID, "parent": from.SessionID},
+		return audit.Append(ctx, tx, audit.Entry{
+			Kind: audit.Forked, TeamID: t.TeamID, Actor: f.By, ThreadID: t.ID, Details: map[string]any{"from": from.ID, "session": f.SessionID, "parent": from.SessionID},
 		})
 	})
-	return t, wrap(err, "fork thread %d", f.From)
-}
-
-// WorkSaved reports whether the thread's work was saved since its last turn ended.
-func (s *Store) WorkSaved(ctx context.Context, threadID int64) (saved bool, err error) {
-	err = s.pool.QueryRow(ctx, `
-		SELECT COALESCE((SELECT saved_at FROM work WHERE thread_id = $1) >= (SELECT max(ended_at) FROM turns WHERE thread_id = $1), false)`, threadID).Scan(&saved)
-	return saved, wrap(err, "look when the work of thread %d was saved", threadID)
+	return t, pg.Wrap(err, "fork thread %d", f.From)
 }

@@ -11,7 +11,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/work"
 )
 
 // TestForks: one of an ended turn alone, once, without leave, budget or lease of the other thread,
@@ -43,12 +46,12 @@ func TestForks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	fork := func(from int64, ts string) (store.Thread, error) {
-		return s.Fork(ctx, store.Fork{From: from, Key: store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: ts}, By: "U2", SessionID: uuid.NewString(), Title: "go"})
+	fork := func(from int64, ts string) (threads.Thread, error) {
+		return s.Fork(ctx, store.Fork{From: from, Key: threads.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: ts}, By: "U2", SessionID: uuid.NewString(), Title: "go"})
 	}
 	must(s.SetBranch(ctx, l.lease, fmt.Sprintf("deckhand/%d-go-2", l.thread)))
 	must(s.SetWorkspace(ctx, l.lease, "/w"))
-	if _, err := fork(l.thread, "2.1"); !errors.Is(err, store.ErrNotYet) {
+	if _, err := fork(l.thread, "2.1"); !errors.Is(err, pg.ErrNotYet) {
 		t.Errorf("while a turn runs: %v", err)
 	}
 	exec(`UPDATE turns SET state = 'done', ended_at = now() WHERE thread_id = $1`, l.thread)
@@ -57,7 +60,7 @@ func TestForks(t *testing.T) {
 	}
 	sum := sha256.Sum256(nil)
 	exec(`INSERT INTO transcripts (thread_id, session_id, bytes, sha256, lease_epoch) VALUES ($1, $2, 0, $3, 1)`, l.thread, l.session, sum[:])
-	must(s.KeepWork(ctx, l.lease, store.Work{ThreadID: l.thread, SavedAt: time.Now()}, nil))
+	must(s.KeepWork(ctx, l.lease, work.Work{ThreadID: l.thread, SavedAt: time.Now()}, nil))
 	first, err := s.ThreadByID(ctx, l.thread)
 	must(err)
 	second, err := fork(l.thread, "2.1")
@@ -73,7 +76,7 @@ func TestForks(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	lease := store.Lease{ThreadID: second.ID, Owner: "replica-1", Epoch: th.LeaseEpoch}
+	lease := threads.Lease{ThreadID: second.ID, Owner: "replica-1", Epoch: th.LeaseEpoch}
 	must(s.SetBranch(ctx, lease, second.Branch+"-2"))
 	if second, err = s.ThreadByID(ctx, second.ID); err != nil || second.ForkedBranch != first.Branch {
 		t.Errorf("of another name it is forked from %q, not %q: %v", second.ForkedBranch, first.Branch, err)
@@ -83,7 +86,7 @@ func TestForks(t *testing.T) {
 	if third.ForkedBranch != first.Branch {
 		t.Errorf("the work was on %q, not %q", first.Branch, third.ForkedBranch)
 	}
-	must(s.KeepWork(ctx, lease, store.Work{ThreadID: second.ID, SavedAt: time.Now()}, nil))
+	must(s.KeepWork(ctx, lease, work.Work{ThreadID: second.ID, SavedAt: time.Now()}, nil))
 	fourth, err := fork(second.ID, "4.1")
 	must(err)
 	if fourth.ForkedBranch != second.Branch {

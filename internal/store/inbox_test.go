@@ -8,14 +8,16 @@ import (
 
 	"github.com/google/uuid"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/pg"
 )
 
 // arrive has a post of U1 arrive in the bench's thread, which holder acts on.
 func (b *bench) arrive(t *testing.T, ts string) int64 {
 	t.Helper()
-	id, fresh, err := b.Receive(t.Context(), store.Envelope{
-		EventID: "Ev" + ts, Kind: store.KindMessage, TeamID: thread.TeamID, ChannelID: thread.ChannelID, ThreadTS: thread.ThreadTS,
+	id, fresh, err := b.Receive(t.Context(), inbox.Envelope{
+		EventID: "Ev" + ts, Kind: inbox.Message, TeamID: thread.TeamID, ChannelID: thread.ChannelID, ThreadTS: thread.ThreadTS,
 		TS: ts, UserID: "U1", Payload: json.RawMessage(`{"text":"a\u0000b"}`), Holder: "A",
 	})
 	if err != nil || !fresh {
@@ -26,7 +28,7 @@ func (b *bench) arrive(t *testing.T, ts string) int64 {
 
 func (b *bench) accept(t *testing.T, id int64, edits int) error {
 	t.Helper()
-	_, ok, err := b.AcceptPrompt(t.Context(), store.NewPrompt{InboxID: id, Thread: thread, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "text", Edits: edits})
+	_, ok, err := b.AcceptPrompt(t.Context(), inbox.NewPrompt{InboxID: id, Thread: thread, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "text", Edits: edits})
 	if err == nil && !ok {
 		t.Fatal("it was dealt with already")
 	}
@@ -37,7 +39,7 @@ func (b *bench) accept(t *testing.T, id int64, edits int) error {
 func (b *bench) next(t *testing.T) int64 {
 	t.Helper()
 	p, err := b.NextPrompt(t.Context(), b.thread.ID)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil && !errors.Is(err, pg.ErrNotFound) {
 		t.Fatal(err)
 	}
 	return p.InboxID
@@ -51,7 +53,7 @@ func TestWhatIsPutOffHoldsUpItsThread(t *testing.T) {
 	if err := b.PutOff(t.Context(), first, time.Hour, "no answer", true, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.accept(t, second, 0); !errors.Is(err, store.ErrNotYet) {
+	if err := b.accept(t, second, 0); !errors.Is(err, pg.ErrNotYet) {
 		t.Errorf("the second, while the first waits: %v", err)
 	}
 	if got, err := b.Due(t.Context(), "B", 10); err != nil || len(got) != 0 {
@@ -77,8 +79,8 @@ func TestWhatIsPutOffHoldsUpItsThread(t *testing.T) {
 func TestAPostIsChangedUntilItIsBegun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	post := store.Post{TeamID: thread.TeamID, ChannelID: thread.ChannelID, TS: "200.1", UserID: "U1"}
-	edit := func(p store.Post, text string) bool {
+	post := inbox.Post{TeamID: thread.TeamID, ChannelID: thread.ChannelID, TS: "200.1", UserID: "U1"}
+	edit := func(p inbox.Post, text string) bool {
 		t.Helper()
 		ok, err := b.Edit(t.Context(), p, func(json.RawMessage) (json.RawMessage, bool, error) {
 			return json.RawMessage(`"` + text + `"`), text != "", nil
@@ -117,7 +119,7 @@ func TestAPostIsChangedUntilItIsBegun(t *testing.T) {
 	if ok, _, err := b.Delete(t.Context(), post); !ok || err != nil || b.next(t) != 0 {
 		t.Error("it was not deleted", err)
 	}
-	begun := store.Post{TeamID: thread.TeamID, ChannelID: thread.ChannelID, TS: "100.000001", UserID: "U1"}
+	begun := inbox.Post{TeamID: thread.TeamID, ChannelID: thread.ChannelID, TS: "100.000001", UserID: "U1"}
 	if ok, _, err := b.Delete(t.Context(), begun); ok || err != nil || edit(begun, "three") {
 		t.Error("what runs was changed", err)
 	}
@@ -149,7 +151,7 @@ func TestAPromptIsSentNow(t *testing.T) {
 		t.Error("what runs was dropped", err)
 	}
 	ok, rows, err := b.DropWaiting(t.Context(), ids[2], "U2", "stopped")
-	if !ok || err != nil || len(rows) != 1 || rows[0].Kind != store.OutboxMark || b.next(t) != ids[1] {
+	if !ok || err != nil || len(rows) != 1 || rows[0].Kind != outbox.Mark || b.next(t) != ids[1] {
 		t.Errorf("dropped: %v, %+v, %v; then %d is next", ok, rows, err, b.next(t))
 	}
 	if ok, _, _ := b.DropWaiting(t.Context(), ids[2], "U2", "stopped"); ok {

@@ -16,19 +16,24 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/ledger"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/turns"
 )
 
-func (b *bench) finish(t *testing.T, turn store.Turn) {
+func (b *bench) finish(t *testing.T, turn turns.Turn) {
 	t.Helper()
 	if _, _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done"}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (b *bench) decide(t *testing.T, a store.Approval, status store.ApprovalStatus) {
+func (b *bench) decide(t *testing.T, a approvals.Approval, status approvals.Status) {
 	t.Helper()
-	if _, err := b.Decide(t.Context(), store.Decision{ApprovalID: a.ID, Status: status, By: "U9", Via: "button"}); err != nil {
+	if _, err := b.Decide(t.Context(), approvals.Decision{ApprovalID: a.ID, Status: status, By: "U9", Via: "button"}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -41,9 +46,9 @@ func (b *bench) pay(t *testing.T, model string, microUSD int64) {
 	b.end(t, e)
 }
 
-func (b *bench) report(t *testing.T, by store.CostGroup) store.CostReport {
+func (b *bench) report(t *testing.T, by ledger.CostGroup) ledger.CostReport {
 	t.Helper()
-	q := store.CostQuery{TeamID: thread.TeamID, By: by}
+	q := ledger.CostQuery{TeamID: thread.TeamID, By: by}
 	r, err := b.Costs(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
@@ -92,8 +97,8 @@ func TestATurnCountsOnceOnItsDearestModel(t *testing.T) {
 	free, _ := b.begin(t)
 	b.finish(t, free)
 
-	got := b.report(t, store.ByModel)
-	want := []store.CostLine{
+	got := b.report(t, ledger.ByModel)
+	want := []ledger.CostLine{
 		{
 			Key: "opus", Turns: 1, Entries: 3, MicroUSD: 950, ContractMicroUSD: 41,
 			Input: 11, Output: 902, CacheRead: 3, CacheWrite5m: 4, CacheWrite1h: 5, WebSearches: 6,
@@ -104,7 +109,7 @@ func TestATurnCountsOnceOnItsDearestModel(t *testing.T) {
 	if diff := cmp.Diff(want, got.Lines); diff != "" {
 		t.Errorf("by model (-want +got):\n%s", diff)
 	}
-	threads := b.report(t, store.ByThread)
+	threads := b.report(t, ledger.ByThread)
 	if len(threads.Lines) != 1 || threads.Lines[0].ThreadKey != thread || threads.Lines[0].Project != "web" || threads.Lines[0].Turns != 1 {
 		t.Errorf("by thread: %+v", threads.Lines)
 	}
@@ -133,7 +138,7 @@ func TestWhatWasBookedBeforeTheMeterStays(t *testing.T) {
 	b.pay(t, "haiku", 3)
 	b.finish(t, turn)
 
-	want := []store.CostLine{
+	want := []ledger.CostLine{
 		{
 			Key: "opus", Turns: 1, Approved: 2, Entries: 3, MicroUSD: 955, ContractMicroUSD: 41,
 			Input: 1, Output: 2, CacheRead: 3, CacheWrite5m: 4, CacheWrite1h: 5, WebSearches: 6,
@@ -141,7 +146,7 @@ func TestWhatWasBookedBeforeTheMeterStays(t *testing.T) {
 		{Key: "sonnet", Entries: 1, MicroUSD: 7, EstimatedMicroUSD: 7},
 		{Key: "haiku", Turns: 1, Entries: 2, Input: 10, Output: 3, MicroUSD: 3},
 	}
-	if diff := cmp.Diff(want, b.report(t, store.ByModel).Lines); diff != "" {
+	if diff := cmp.Diff(want, b.report(t, ledger.ByModel).Lines); diff != "" {
 		t.Errorf("by model (-want +got):\n%s", diff)
 	}
 	b.verify(t)
@@ -153,16 +158,16 @@ func TestWhatPeopleAllowedIsCounted(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	turn, _ := b.begin(t)
-	b.decide(t, b.ask(t, turn, `{"command":"make"}`), store.ApprovalAllowed)
-	b.decide(t, b.ask(t, turn, `{"command":"rm -rf /"}`), store.ApprovalDenied)
+	b.decide(t, b.ask(t, turn, `{"command":"make"}`), approvals.Allowed)
+	b.decide(t, b.ask(t, turn, `{"command":"rm -rf /"}`), approvals.Denied)
 	b.ask(t, turn, `{"command":"nobody decides"}`)
 	for _, via := range []struct {
-		kind store.ApprovalKind
+		kind approvals.Kind
 		via  string
-	}{{store.ApprovalTool, "rule"}, {store.ApprovalTool, "grant"}, {store.ApprovalPlan, "button"}} {
-		if _, err := b.Ask(t.Context(), b.lease, store.Approval{
+	}{{approvals.Tool, "rule"}, {approvals.Tool, "grant"}, {approvals.Plan, "button"}} {
+		if _, err := b.Ask(t.Context(), b.lease, approvals.Approval{
 			ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: via.kind, RequestID: uuid.NewString(), ToolUseID: "t", ToolName: "Bash",
-			Input: json.RawMessage(`{"command":"ls"}`), RequestedBy: "U1", Status: store.ApprovalAllowed, DecidedBy: "U9", DecidedVia: via.via,
+			Input: json.RawMessage(`{"command":"ls"}`), RequestedBy: "U1", Status: approvals.Allowed, DecidedBy: "U9", DecidedVia: via.via,
 			ExpiresAt: time.Now().Add(time.Hour),
 		}); err != nil {
 			t.Fatal(err)
@@ -173,12 +178,12 @@ func TestWhatPeopleAllowedIsCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.decide(t, b.ask(t, next, `{"command":"make test"}`), store.ApprovalAllowed)
+	b.decide(t, b.ask(t, next, `{"command":"make test"}`), approvals.Allowed)
 	b.pay(t, "haiku", 1)
 	b.pay(t, "opus", 2)
 	b.finish(t, next)
 
-	if got := b.report(t, store.ByModel).Lines; got[0].Key != "opus" || got[0].Approved != 3 || got[1].Approved != 0 {
+	if got := b.report(t, ledger.ByModel).Lines; got[0].Key != "opus" || got[0].Approved != 3 || got[1].Approved != 0 {
 		t.Errorf("approved: %+v", got)
 	}
 	b.verify(t)
@@ -214,7 +219,7 @@ func bookedInZones(t *testing.T) bool {
 		want[d]++
 	}
 	got := map[string]int64{}
-	for _, l := range b.report(t, store.ByDay).Lines {
+	for _, l := range b.report(t, ledger.ByDay).Lines {
 		got[l.Key] = l.MicroUSD
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -231,10 +236,10 @@ func TestCallsNeedAnEpoch(t *testing.T) {
 	b.begin(t)
 	stray := ended(b.call(t), 5)
 	stray.Epoch = 99
-	if err := b.EndCalls(t.Context(), []store.EndedCall{ended(b.call(t), 1), stray}); err == nil || !strings.Contains(err.Error(), "1 of them") {
+	if err := b.EndCalls(t.Context(), []ledger.EndedCall{ended(b.call(t), 1), stray}); err == nil || !strings.Contains(err.Error(), "1 of them") {
 		t.Errorf("EndCalls with an unknown epoch: %v", err)
 	}
-	if got := b.report(t, store.ByNothing); got.Total.Entries != 0 {
+	if got := b.report(t, ledger.ByNothing); got.Total.Entries != 0 {
 		t.Errorf("half of it was written: %+v", got.Total)
 	}
 }
@@ -257,9 +262,9 @@ func TestConcurrentTurnsAddUp(t *testing.T) {
 					t.Errorf("BeginTurn: ok=%v err=%v", ok, err)
 					return
 				}
-				var calls []store.EndedCall
+				var calls []ledger.EndedCall
 				for i := range models {
-					e := ended(store.OpenCall{ID: uuid.New(), Lease: b.lease, SessionID: b.session, Epoch: b.epoch, StartedAt: time.Now()}, int64(1+w))
+					e := ended(ledger.OpenCall{ID: uuid.New(), Lease: b.lease, SessionID: b.session, Epoch: b.epoch, StartedAt: time.Now()}, int64(1+w))
 					e.Usage.Model = models[(i*(1+2*(w%2))+w+round)%len(models)]
 					calls = append(calls, e)
 					err = errors.Join(err, b.BeginCall(t.Context(), e.OpenCall))
@@ -283,7 +288,7 @@ func TestConcurrentTurnsAddUp(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	r, err := s.Costs(t.Context(), store.CostQuery{TeamID: thread.TeamID, By: store.ByModel})
+	r, err := s.Costs(t.Context(), ledger.CostQuery{TeamID: thread.TeamID, By: ledger.ByModel})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,19 +325,19 @@ func newWorker(t *testing.T, s *store.Store, w int) *bench {
 	return b
 }
 
-func workerThread(w int) store.ThreadKey {
-	return store.ThreadKey{TeamID: thread.TeamID, ChannelID: fmt.Sprintf("C%d", w%2), ThreadTS: fmt.Sprintf("%d.000000", 200+w)}
+func workerThread(w int) threads.ThreadKey {
+	return threads.ThreadKey{TeamID: thread.TeamID, ChannelID: fmt.Sprintf("C%d", w%2), ThreadTS: fmt.Sprintf("%d.000000", 200+w)}
 }
 
 func (b *bench) promptIn(t *testing.T, w int) {
 	b.posts++
 	key, user := workerThread(w), fmt.Sprintf("U%d", w%4)
-	id, _, err := b.Receive(t.Context(), store.Envelope{
-		EventID: fmt.Sprintf("Ev%d-%d", w, b.posts), Kind: store.KindMessage, TeamID: key.TeamID, ChannelID: key.ChannelID, ThreadTS: key.ThreadTS,
+	id, _, err := b.Receive(t.Context(), inbox.Envelope{
+		EventID: fmt.Sprintf("Ev%d-%d", w, b.posts), Kind: inbox.Message, TeamID: key.TeamID, ChannelID: key.ChannelID, ThreadTS: key.ThreadTS,
 		TS: fmt.Sprintf("%d.%06d", 200+w, b.posts), UserID: user, Payload: json.RawMessage(`{}`),
 	})
 	if err == nil {
-		_, _, err = b.AcceptPrompt(t.Context(), store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: user, UUID: uuid.NewString(), Text: "x"})
+		_, _, err = b.AcceptPrompt(t.Context(), inbox.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: user, UUID: uuid.NewString(), Text: "x"})
 	}
 	if err != nil {
 		t.Error(err)
@@ -472,11 +477,11 @@ func TestAGeneratedLedgerIsARealOne(t *testing.T) {
 	}
 	s := storetest.Open(t, url, store.Options{})
 	got, err := s.VerifyRollups(t.Context(), "")
-	got = slices.DeleteFunc(got, func(d store.RollupDifference) bool { return d.Check == "audit" }) // it has none
+	got = slices.DeleteFunc(got, func(d ledger.RollupDifference) bool { return d.Check == "audit" }) // it has none
 	if err != nil || len(got) > 0 {
 		t.Errorf("VerifyRollups: %+v, %v", got, err)
 	}
-	r, err := s.Costs(t.Context(), store.CostQuery{TeamID: storetest.LedgerTeam, From: storetest.LedgerFrom, To: storetest.LedgerTo, By: store.ByProject})
+	r, err := s.Costs(t.Context(), ledger.CostQuery{TeamID: storetest.LedgerTeam, From: storetest.LedgerFrom, To: storetest.LedgerTo, By: ledger.ByProject})
 	if err != nil || r.Total.Entries != 3000 || len(r.Lines) != 12 {
 		t.Errorf("%d entries in %d projects, %v", r.Total.Entries, len(r.Lines), err)
 	}

@@ -13,7 +13,12 @@ import (
 	"pgregory.net/rapid"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/turns"
 )
 
 // A life is one thread whose turn asks for tools while people vote, time runs out,
@@ -24,12 +29,12 @@ type life struct {
 	session string
 
 	mu        sync.Mutex
-	lease     store.Lease
-	turn      store.Turn
+	lease     threads.Lease
+	turn      turns.Turn
 	epoch     int
 	asked     []string       // the approvals' ids
 	told      map[string]int // how often somebody was given the right to answer the CLI
-	decisions map[string]store.ApprovalStatus
+	decisions map[string]approvals.Status
 	surprises []string
 }
 
@@ -40,15 +45,15 @@ func (l *life) surprise(format string, args ...any) {
 }
 
 func newLife(ctx context.Context, s *store.Store, n int) (*life, error) {
-	l := &life{Store: s, session: uuid.NewString(), told: map[string]int{}, decisions: map[string]store.ApprovalStatus{}}
-	key := store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: fmt.Sprintf("%d.1", n)}
-	id, _, err := s.Receive(ctx, store.Envelope{
-		EventID: uuid.NewString(), Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", ThreadTS: key.ThreadTS, TS: key.ThreadTS, UserID: "U1", Payload: json.RawMessage(`{}`),
+	l := &life{Store: s, session: uuid.NewString(), told: map[string]int{}, decisions: map[string]approvals.Status{}}
+	key := threads.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: fmt.Sprintf("%d.1", n)}
+	id, _, err := s.Receive(ctx, inbox.Envelope{
+		EventID: uuid.NewString(), Kind: inbox.Message, TeamID: "T1", ChannelID: "C1", ThreadTS: key.ThreadTS, TS: key.ThreadTS, UserID: "U1", Payload: json.RawMessage(`{}`),
 	})
 	if err != nil {
 		return nil, err
 	}
-	th, _, err := s.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
+	th, _, err := s.AcceptPrompt(ctx, inbox.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
 	if err != nil {
 		return nil, err
 	}
@@ -71,12 +76,12 @@ func (l *life) takeOver(ctx context.Context, owner string) error {
 	if err != nil || !ok {
 		return errors.Join(err, fmt.Errorf("AcquireLease: ok=%v", ok))
 	}
-	l.lease = store.Lease{ThreadID: l.thread, Owner: owner, Epoch: th.LeaseEpoch}
+	l.lease = threads.Lease{ThreadID: l.thread, Owner: owner, Epoch: th.LeaseEpoch}
 	return nil
 }
 
 // held is the replica that runs the thread as an actor sees it, who may be late.
-func (l *life) held() (store.Lease, store.Turn) {
+func (l *life) held() (threads.Lease, turns.Turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lease, l.turn
@@ -91,11 +96,11 @@ func (l *life) one(n int) (string, bool) {
 	return l.asked[n%len(l.asked)], true
 }
 
-func (l *life) deliver(id string, status store.ApprovalStatus) {
+func (l *life) deliver(id string, status approvals.Status) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.told[id]++
-	if status != store.ApprovalAllowed && status != store.ApprovalDenied {
+	if status != approvals.Allowed && status != approvals.Denied {
 		l.surprises = append(l.surprises, fmt.Sprintf("the CLI was answered for %s, which is %s", id, status))
 	}
 }
@@ -127,12 +132,12 @@ func (l *life) do(ctx context.Context, s step) {
 		if s.Who == 0 {
 			expires = time.Now().Add(-time.Second) // its time has run out before anybody looks
 		}
-		a, err := l.Ask(ctx, lease, store.Approval{
-			ID: uuid.NewString(), SessionID: l.session, TurnID: turn.ID, Kind: store.ApprovalTool, RequestID: uuid.NewString(),
+		a, err := l.Ask(ctx, lease, approvals.Approval{
+			ID: uuid.NewString(), SessionID: l.session, TurnID: turn.ID, Kind: approvals.Tool, RequestID: uuid.NewString(),
 			ToolUseID: uuid.NewString(), ToolName: "Bash", Input: json.RawMessage(fmt.Sprintf(`{"command":"%d"}`, s.Input)), RequestedBy: "U1",
-			Terms: store.Terms{Rule: "ask Bash", Quorum: 1 + s.Input%2, RequesterMay: true}, ExpiresAt: expires,
+			Terms: approvals.Terms{Rule: "ask Bash", Quorum: 1 + s.Input%2, RequesterMay: true}, ExpiresAt: expires,
 		})
-		if fine(err, store.ErrFenced) {
+		if fine(err, threads.ErrFenced) {
 			l.mu.Lock()
 			l.asked = append(l.asked, a.ID)
 			l.mu.Unlock()
@@ -142,15 +147,15 @@ func (l *life) do(ctx context.Context, s step) {
 		if !ok {
 			return
 		}
-		d := store.Decision{ApprovalID: id, Status: store.ApprovalAllowed, By: fmt.Sprintf("U%d", s.Who), Via: "button"}
+		d := approvals.Decision{ApprovalID: id, Status: approvals.Allowed, By: fmt.Sprintf("U%d", s.Who), Via: "button"}
 		if s.What == "deny" {
-			d.Status = store.ApprovalDenied
+			d.Status = approvals.Denied
 		}
 		if s.Input%2 == 0 {
 			d.DeliverOn = lease.Owner
 		}
 		a, err := l.Decide(ctx, d)
-		if !fine(err, store.ErrEnded, store.ErrVoted) || a.Status == store.ApprovalPending {
+		if !fine(err, pg.ErrEnded, approvals.ErrVoted) || a.Status == approvals.Pending {
 			return
 		}
 		l.mu.Lock()
@@ -165,7 +170,7 @@ func (l *life) do(ctx context.Context, s step) {
 	case "deliver":
 		if id, ok := l.one(s.Which); ok {
 			a, err := l.Deliver(ctx, lease, id)
-			if fine(err, store.ErrNotFound) {
+			if fine(err, pg.ErrNotFound) {
 				l.deliver(id, a.Status)
 			}
 		}
@@ -177,7 +182,7 @@ func (l *life) do(ctx context.Context, s step) {
 	case "expire":
 		if id, ok := l.one(s.Which); ok {
 			_, _, err := l.ExpireApproval(ctx, id)
-			fine(err, store.ErrTooEarly)
+			fine(err, approvals.ErrTooEarly)
 		}
 	case "crash":
 		l.mu.Lock()
@@ -232,7 +237,7 @@ func TestAnApprovalsLife(t *testing.T) {
 		}
 		wg.Wait()
 		lease, turn := l.held()
-		if _, _, err := l.FinishTurn(ctx, lease, store.FinishedTurn{ID: turn.ID, State: "done", Approvals: store.ApprovalCancelled}); err != nil {
+		if _, _, err := l.FinishTurn(ctx, lease, store.FinishedTurn{ID: turn.ID, State: "done", Approvals: approvals.Cancelled}); err != nil {
 			rt.Fatal(err)
 		}
 		for _, surprise := range l.surprises {
@@ -264,13 +269,13 @@ func (l *life) check(t *rapid.T, id string) {
 		}
 	}
 	switch {
-	case a.Status == store.ApprovalPending:
+	case a.Status == approvals.Pending:
 		t.Errorf("%s has not ended", id)
 	case l.decisions[id] != "" && l.decisions[id] != a.Status:
 		t.Errorf("%s was %s and is %s", id, l.decisions[id], a.Status)
-	case l.decisions[id] == "" && (a.Status == store.ApprovalAllowed || a.Status == store.ApprovalDenied):
+	case l.decisions[id] == "" && (a.Status == approvals.Allowed || a.Status == approvals.Denied):
 		t.Errorf("%s is %s without a decision", id, a.Status)
-	case a.Status == store.ApprovalAllowed && allows < a.Terms.Quorum:
+	case a.Status == approvals.Allowed && allows < a.Terms.Quorum:
 		t.Errorf("%s is allowed with %d of %d votes", id, allows, a.Terms.Quorum)
 	case l.told[id] > 1:
 		t.Errorf("the CLI was answered %d times for %s", l.told[id], id)

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
 	"deckhand/internal/waittest"
 )
@@ -26,14 +27,14 @@ import (
 // ears is a store that listens until the test ends.
 type ears struct {
 	*store.Store
-	ready chan struct{}     // it listens anew
-	heard chan store.Notice // and hears
-	told  chan string       // what it writes to the log
+	ready chan struct{}  // it listens anew
+	heard chan pg.Notice // and hears
+	told  chan string    // what it writes to the log
 }
 
 func listen(t *testing.T, url string, before ...func()) *ears {
 	t.Helper()
-	e := &ears{ready: make(chan struct{}, 100), heard: make(chan store.Notice, 100), told: make(chan string, 100)}
+	e := &ears{ready: make(chan struct{}, 100), heard: make(chan pg.Notice, 100), told: make(chan string, 100)}
 	log := zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(zapcore.EncoderConfig{}), zapcore.AddSync(io.Discard), zapcore.InfoLevel),
 		zap.Hooks(func(l zapcore.Entry) error {
 			e.told <- l.Message
@@ -46,7 +47,7 @@ func listen(t *testing.T, url string, before ...func()) *ears {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var listening sync.WaitGroup
 	listening.Go(func() {
-		e.Listen(ctx, func() { e.ready <- struct{}{} }, func(n store.Notice) { e.heard <- n })
+		e.Listen(ctx, func() { e.ready <- struct{}{} }, func(n pg.Notice) { e.heard <- n })
 	})
 	t.Cleanup(func() {
 		stop()
@@ -75,7 +76,7 @@ const (
 // hears reports a notice that does not arrive.
 func (e *ears) hears(t *testing.T, by *store.Store) {
 	t.Helper()
-	want := store.Notice{Kind: store.NoticeStop, ThreadID: 7, By: "U1"}
+	want := pg.Notice{Kind: pg.NoticeStop, ThreadID: 7, By: "U1"}
 	if err := by.Notify(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/audit"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
 )
 
@@ -27,10 +30,10 @@ func TestEachStepIsKnownByWhatItDeletes(t *testing.T) {
 	url := storetest.URL(t)
 	s := storetest.Open(t, url, store.Options{})
 	fillTables(t, url)
-	if err := s.Schedule(t.Context(), store.Job{Args: store.ApprovalDeadline{ApprovalID: "x"}}); err != nil {
+	if err := s.Schedule(t.Context(), pg.Job{Args: approvals.Deadline{ApprovalID: "x"}}); err != nil {
 		t.Fatal(err)
 	}
-	status, err := store.MigrationStatus(t.Context(), url)
+	status, err := pg.MigrationStatus(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,23 +45,23 @@ func TestEachStepIsKnownByWhatItDeletes(t *testing.T) {
 			t.Errorf("migration without a name, or that was not applied: %+v", m)
 		}
 		before := tablesOf(t, url)
-		_, err := store.MigrateDown(t.Context(), url, []string{"elsewhere"})
-		loss, ok := errors.AsType[*store.LossError](err)
+		_, err := pg.MigrateDown(t.Context(), url, []string{"elsewhere"})
+		loss, ok := errors.AsType[*pg.LossError](err)
 		if !ok || !slices.Equal(loss.Misnamed, []string{"elsewhere"}) {
 			t.Fatalf("%s: %v", m.Name, err)
 		}
 		if got := tablesOf(t, url); !slices.Equal(got, before) {
 			t.Fatalf("%s was refused and has left %v of %v", m.Name, got, before)
 		}
-		if _, err := store.MigrateDown(t.Context(), url, append(slices.Clone(loss.Unnamed), "elsewhere")); err == nil || !strings.Contains(err.Error(), "no rows of elsewhere") {
+		if _, err := pg.MigrateDown(t.Context(), url, append(slices.Clone(loss.Unnamed), "elsewhere")); err == nil || !strings.Contains(err.Error(), "no rows of elsewhere") {
 			t.Errorf("%s: a table that it does not delete was named: %v", m.Name, err)
 		}
 		if len(loss.Unnamed) > 1 {
-			if _, err := store.MigrateDown(t.Context(), url, loss.Unnamed[1:]); err == nil {
+			if _, err := pg.MigrateDown(t.Context(), url, loss.Unnamed[1:]); err == nil {
 				t.Fatalf("%s: %s was not named and went", m.Name, loss.Unnamed[0])
 			}
 		}
-		down, err := store.MigrateDown(t.Context(), url, loss.Unnamed)
+		down, err := pg.MigrateDown(t.Context(), url, loss.Unnamed)
 		if err != nil || len(down) != 1 || down[0].Version != m.Version {
 			t.Fatalf("%s: reverted %v, %v", m.Name, down, err)
 		}
@@ -73,13 +76,13 @@ func TestEachStepIsKnownByWhatItDeletes(t *testing.T) {
 			t.Errorf("%s (-what it deletes +what it says):\n%s", m.Name, diff)
 		}
 	}
-	if down, err := store.MigrateDown(t.Context(), url, nil); err != nil || len(down) != 0 {
+	if down, err := pg.MigrateDown(t.Context(), url, nil); err != nil || len(down) != 0 {
 		t.Errorf("below the first: %v, %v", down, err)
 	}
 	if err := s.CheckSchema(t.Context()); err == nil || !strings.Contains(err.Error(), "bot migrate up") {
 		t.Errorf("CheckSchema on an empty database: %v", err)
 	}
-	up, err := store.MigrateUp(t.Context(), url)
+	up, err := pg.MigrateUp(t.Context(), url)
 	if err != nil || len(up) != len(status) {
 		t.Fatalf("applied %v, %v", up, err)
 	}
@@ -91,7 +94,7 @@ func TestEachStepIsKnownByWhatItDeletes(t *testing.T) {
 	if err != nil || len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "was made again") {
 		t.Errorf("the audit of a database that was taken down and put up: %q, %v", r.Problems, err)
 	}
-	if down, err := store.MigrateDown(t.Context(), url, nil); err != nil || len(down) != 1 {
+	if down, err := pg.MigrateDown(t.Context(), url, nil); err != nil || len(down) != 1 {
 		t.Errorf("a step of empty tables: %v, %v", down, err)
 	}
 }
@@ -102,7 +105,7 @@ func TestAStepThatLandedLate(t *testing.T) {
 	url := storetest.URL(t)
 	storetest.Exec(t, url, `DROP TABLE transcript_pieces, transcripts CASCADE; ALTER TABLE turns DROP COLUMN answer; ALTER TABLE sessions DROP COLUMN recalls;
 		DELETE FROM goose_db_version WHERE version_id = 12`)
-	up, err := store.MigrateUp(t.Context(), url)
+	up, err := pg.MigrateUp(t.Context(), url)
 	if err != nil || len(up) != 1 || up[0].Version != 12 {
 		t.Fatalf("applied %v, %v", up, err)
 	}
@@ -166,9 +169,9 @@ func TestMessagesOfBeforeAreKept(t *testing.T) {
 	const posts = `SELECT concat_ws('/', kind, subject, part, audience, channel_id, ts) FROM posts WHERE kind <> 'x' ORDER BY 1`
 	before := lines(posts)
 	for len(lines(`SELECT tablename::text FROM pg_tables WHERE tablename = 'posts'`)) > 0 {
-		_, err := store.MigrateDown(t.Context(), url, nil)
-		if loss, ok := errors.AsType[*store.LossError](err); ok {
-			_, err = store.MigrateDown(t.Context(), url, loss.Unnamed)
+		_, err := pg.MigrateDown(t.Context(), url, nil)
+		if loss, ok := errors.AsType[*pg.LossError](err); ok {
+			_, err = pg.MigrateDown(t.Context(), url, loss.Unnamed)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -189,7 +192,7 @@ func TestMessagesOfBeforeAreKept(t *testing.T) {
 	if diff := cmp.Diff(want, old); diff != "" {
 		t.Errorf("where they were (-want +got):\n%s", diff)
 	}
-	if _, err := store.MigrateUp(t.Context(), url); err != nil {
+	if _, err := pg.MigrateUp(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, lines(posts)); diff != "" {
@@ -220,7 +223,7 @@ func TestAnAuditThatWasEmptiedIsNotWhole(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
 	s := storetest.Open(t, url, store.Options{})
-	problems := func(kept ...store.AuditAnchor) string {
+	problems := func(kept ...audit.Anchor) string {
 		t.Helper()
 		r, err := s.VerifyAudit(t.Context(), kept)
 		if err != nil {
@@ -232,10 +235,10 @@ func TestAnAuditThatWasEmptiedIsNotWhole(t *testing.T) {
 		t.Errorf("a new database: %s", got)
 	}
 	// A newer step that went down and up says nothing of the audit.
-	if _, err := store.MigrateDown(t.Context(), url, nil); err != nil {
+	if _, err := pg.MigrateDown(t.Context(), url, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.MigrateUp(t.Context(), url); err != nil {
+	if _, err := pg.MigrateUp(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
 	storetest.LetBotIn(t, url)
@@ -261,7 +264,7 @@ func TestAnAuditThatWasEmptiedIsNotWhole(t *testing.T) {
 		t.Errorf("emptied by hand, with the database's own anchor: %s", got)
 	}
 	// A new chain in the place of the old one is whole by itself.
-	if err := s.Audit(t.Context(), store.AuditEntry{Kind: store.AuditStarted}); err != nil {
+	if err := s.Audit(t.Context(), audit.Entry{Kind: audit.Started}); err != nil {
 		t.Fatal(err)
 	}
 	if got := problems(); !strings.Contains(got, "1 turns, 1 approvals and 0 ledger entries are older than the audit's first row") {

@@ -11,11 +11,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
 )
 
 // claimed are rows as a test compares them: of kind, about whom, with what.
-func claimed(t *testing.T, s *store.Store, limit int) (list []store.OutboxRow, said []string) {
+func claimed(t *testing.T, s *store.Store, limit int) (list []outbox.Row, said []string) {
 	t.Helper()
 	list, err := s.ClaimOutbox(t.Context(), thread.TeamID, limit)
 	if err != nil {
@@ -43,7 +46,7 @@ func TestWordsAreSaidByWhoeverIsAlive(t *testing.T) {
 		t.Error("a card that is to be shown has no row")
 	}
 	_, rows, err := a.FinishTurn(t.Context(), a.lease, store.FinishedTurn{ID: turn.ID, State: "done", View: []byte(`{"a":"\u0000"}`), Mark: "done"})
-	if err != nil || len(rows) != 2 || rows[0].Kind != store.OutboxTurn || rows[0].TurnID != turn.ID || rows[1].TS != "100.000001" || rows[0].Again {
+	if err != nil || len(rows) != 2 || rows[0].Kind != outbox.Turn || rows[0].TurnID != turn.ID || rows[1].TS != "100.000001" || rows[0].Again {
 		t.Fatalf("the words of a turn's end: %+v, %v", rows, err)
 	}
 	if _, got := claimed(t, other, 10); got != nil {
@@ -88,7 +91,7 @@ func TestWordsAreSaidByWhoeverIsAlive(t *testing.T) {
 		t.Errorf("after its time: %q", got)
 	}
 
-	if err := again.EndOutbox(t.Context(), []int64{rows[0].ID, rows[1].ID}, []store.Shown{{Kind: store.OutboxCard, Subject: ap.CardID, UpTo: ap.OutboxID}}); err != nil {
+	if err := again.EndOutbox(t.Context(), []int64{rows[0].ID, rows[1].ID}, []outbox.Shown{{Kind: outbox.Card, Subject: ap.CardID, UpTo: ap.OutboxID}}); err != nil {
 		t.Fatal(err)
 	}
 	elapse(t, url)
@@ -99,7 +102,7 @@ func TestWordsAreSaidByWhoeverIsAlive(t *testing.T) {
 	if err != nil || now.OutboxID <= ap.OutboxID {
 		t.Fatalf("the card's last row is %d, %v", now.OutboxID, err)
 	}
-	if err := a.EndOutbox(t.Context(), nil, []store.Shown{{Kind: store.OutboxCard, Subject: ap.CardID, UpTo: now.OutboxID}}); err != nil {
+	if err := a.EndOutbox(t.Context(), nil, []outbox.Shown{{Kind: outbox.Card, Subject: ap.CardID, UpTo: now.OutboxID}}); err != nil {
 		t.Fatal(err)
 	}
 	if w, err := a.Waiting(t.Context(), thread.TeamID); err != nil || w.OutboxRows != 0 || w.OldestRow != 0 {
@@ -124,16 +127,16 @@ func elapse(t *testing.T, url string) {
 func TestARefusalIsAWord(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t, storetest.URL(t), store.Options{Replica: "A"})
-	id, _, err := s.Receive(t.Context(), store.Envelope{EventID: "Ev1", Kind: store.KindMessage, TeamID: thread.TeamID, ChannelID: "C1", TS: "1.1", ThreadTS: "1.1", UserID: "U1", Payload: json.RawMessage(`{}`)})
+	id, _, err := s.Receive(t.Context(), inbox.Envelope{EventID: "Ev1", Kind: inbox.Message, TeamID: thread.TeamID, ChannelID: "C1", TS: "1.1", ThreadTS: "1.1", UserID: "U1", Payload: json.RawMessage(`{}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2 {
-		rows, err := s.FinishTelling(t.Context(), id, "refused", store.Whisper{ChannelID: "C1", ThreadTS: "1.1", UserID: "U1", Sentence: "You may not."})
+		rows, err := s.FinishTelling(t.Context(), id, "refused", inbox.Whisper{ChannelID: "C1", ThreadTS: "1.1", UserID: "U1", Sentence: "You may not."})
 		if err != nil || len(rows) != 1-i {
 			t.Fatalf("time %d: %+v, %v", i, rows, err)
 		}
-		if i == 0 && (rows[0].Kind != store.OutboxWhisper || rows[0].UserID != "U1" || rows[0].ThreadKey != (store.ThreadKey{TeamID: thread.TeamID, ChannelID: "C1", ThreadTS: "1.1"})) {
+		if i == 0 && (rows[0].Kind != outbox.Whisper || rows[0].UserID != "U1" || rows[0].ThreadKey != (threads.ThreadKey{TeamID: thread.TeamID, ChannelID: "C1", ThreadTS: "1.1"})) {
 			t.Errorf("a refusal: %+v", rows[0])
 		}
 	}
@@ -145,9 +148,9 @@ func TestWhatIsDroppedIsSaid(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.prompt(t, "U2", "two")
-	drop := store.Drop{Outcome: "failed", Mark: "failed", Sentence: func(n int) string { return fmt.Sprint(n, " dropped") }}
+	drop := inbox.Drop{Outcome: "failed", Mark: "failed", Sentence: func(n int) string { return fmt.Sprint(n, " dropped") }}
 	dropped, rows, err := b.DropPrompts(t.Context(), b.lease, drop)
-	if err != nil || len(dropped) != 2 || len(rows) != 3 || rows[2].Kind != store.OutboxSaid || rows[2].Body != "2 dropped" || rows[0].Kind != store.OutboxMark {
+	if err != nil || len(dropped) != 2 || len(rows) != 3 || rows[2].Kind != outbox.Said || rows[2].Body != "2 dropped" || rows[0].Kind != outbox.Mark {
 		t.Fatalf("dropped %v with %+v, %v", dropped, rows, err)
 	}
 	stale := b.lease

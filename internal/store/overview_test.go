@@ -10,6 +10,7 @@ import (
 
 	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
 )
 
 // TestOverview: threads of a person and of places, by project and state, latest first.
@@ -46,18 +47,18 @@ func TestOverview(t *testing.T) {
 		SELECT 'n', 'T1', 'project', 'api', 'day', now(), 1, 100, 1, id FROM threads WHERE title = 'budget'`)
 	exec(`INSERT INTO budget_waits (inbox_id, thread_id, notice_id, until) SELECT id, thread_id, 'n', now() + interval '1 day' FROM inbox WHERE event_id = 'budget'`)
 
-	places := []store.ThreadPlace{{ChannelID: "C1", Project: "web"}, {ChannelID: "C2", Project: "api"}}
+	places := []threads.Place{{ChannelID: "C1", Project: "web"}, {ChannelID: "C2", Project: "api"}}
 	for _, c := range []struct {
-		filter store.ThreadFilter
+		filter threads.Filter
 		want   []string
 	}{
-		{store.ThreadFilter{Owner: "U1"}, []string{"waits ", "running running", "budget budget", "new new", "done gone on"}},
-		{store.ThreadFilter{Owner: "U2"}, []string{"queued queued", "done done", "interrupted interrupted", "failed failed", "over_budget over_budget"}},
-		{store.ThreadFilter{Owner: "U3", Places: places}, []string{"waits ", "running running", "budget budget", "queued queued", "failed failed", "new new", "done gone on"}},
-		{store.ThreadFilter{Owner: "U2", Places: places, Project: "api"}, []string{"budget budget", "done done", "failed failed"}},
-		{store.ThreadFilter{Owner: "U2", Places: places, States: []store.ThreadState{store.ThreadWaits, store.ThreadSpent}}, []string{"waits ", "over_budget over_budget"}},
-		{store.ThreadFilter{Owner: "U1", Limit: 2, Offset: 1}, []string{"running running", "budget budget"}},
-		{store.ThreadFilter{Owner: "U3"}, nil},
+		{threads.Filter{Owner: "U1"}, []string{"waits ", "running running", "budget budget", "new new", "done gone on"}},
+		{threads.Filter{Owner: "U2"}, []string{"queued queued", "done done", "interrupted interrupted", "failed failed", "over_budget over_budget"}},
+		{threads.Filter{Owner: "U3", Places: places}, []string{"waits ", "running running", "budget budget", "queued queued", "failed failed", "new new", "done gone on"}},
+		{threads.Filter{Owner: "U2", Places: places, Project: "api"}, []string{"budget budget", "done done", "failed failed"}},
+		{threads.Filter{Owner: "U2", Places: places, States: []threads.State{threads.ThreadWaits, threads.ThreadSpent}}, []string{"waits ", "over_budget over_budget"}},
+		{threads.Filter{Owner: "U1", Limit: 2, Offset: 1}, []string{"running running", "budget budget"}},
+		{threads.Filter{Owner: "U3"}, nil},
 	} {
 		c.filter.TeamID, c.filter.Since = "T1", time.Now().AddDate(0, 0, -14)
 		if c.filter.Limit == 0 {

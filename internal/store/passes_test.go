@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/puddle/v2"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
 )
 
@@ -50,7 +51,7 @@ func TestEverySQLSTATEPassesOrIsTold(t *testing.T) {
 	}
 	for code, want := range table {
 		got := "told"
-		if store.Passes(fmt.Errorf("accept a prompt: %w", &pgconn.PgError{Code: code})) {
+		if pg.Passes(fmt.Errorf("accept a prompt: %w", &pgconn.PgError{Code: code})) {
 			got = "again"
 		}
 		if said, _, _ := strings.Cut(want, " "); got != said {
@@ -58,7 +59,7 @@ func TestEverySQLSTATEPassesOrIsTold(t *testing.T) {
 		}
 	}
 	for _, code := range []string{"", "2", "ZZ000", "99999"} {
-		if store.Passes(&pgconn.PgError{Code: code}) {
+		if pg.Passes(&pgconn.PgError{Code: code}) {
 			t.Errorf("the unknown %q passes", code)
 		}
 	}
@@ -118,14 +119,14 @@ func TestErrorsOfTheDriverPass(t *testing.T) {
 		"PgBouncer has no time":    &pgconn.PgError{Code: "08P01", Message: "query_wait_timeout"},
 		"PgBouncer has no room":    &pgconn.PgError{Code: "53300", Message: "no more connections allowed (max_client_conn)"},
 		"PgBouncer stops":          &pgconn.PgError{Code: "57P01", Message: "server conn crashed?"},
-		"an earlier message waits": store.ErrNotYet,
+		"an earlier message waits": pg.ErrNotYet,
 	} {
-		if err == nil || !store.Passes(fmt.Errorf("accept a prompt: %w", err)) {
+		if err == nil || !pg.Passes(fmt.Errorf("accept a prompt: %w", err)) {
 			t.Errorf("%s does not pass: %v", name, err)
 		}
 	}
-	for _, err := range []error{errors.New("no such luck"), store.ErrNotFound, pgx.ErrNoRows} {
-		if store.Passes(err) {
+	for _, err := range []error{errors.New("no such luck"), pg.ErrNotFound, pgx.ErrNoRows} {
+		if pg.Passes(err) {
 			t.Errorf("%v passes", err)
 		}
 	}

@@ -13,7 +13,12 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
 )
 
 var plansRows = flag.Int("rows", 10_000, "how many rows TestWhatRunsOftenReadsLittle has of each kind; a tenth as many threads")
@@ -86,15 +91,15 @@ func TestWhatRunsOftenReadsLittle(t *testing.T) {
 		return out
 	}
 	open := int64(500) // of the open threads
-	key := store.ThreadKey{TeamID: plansTeam, ChannelID: "C0", ThreadTS: fmt.Sprintf("1700000000.%06d", open)}
-	life := store.Registration{Replica: "replica-2", Number: 10002}
+	key := threads.ThreadKey{TeamID: plansTeam, ChannelID: "C0", ThreadTS: fmt.Sprintf("1700000000.%06d", open)}
+	life := threads.Registration{Replica: "replica-2", Number: 10002}
 	turn := int64(*plansRows) // of the last
 	card := fmt.Sprint("A", turn)
-	post := store.Post{TeamID: plansTeam, ChannelID: key.ChannelID, TS: "1800000010.000500"}
-	day := store.BudgetWindow{TeamID: plansTeam, Scope: "team", Period: "day", From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)}
+	post := inbox.Post{TeamID: plansTeam, ChannelID: key.ChannelID, TS: "1800000010.000500"}
+	day := ledger.BudgetWindow{TeamID: plansTeam, Scope: "team", Period: "day", From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)}
 	for name, often := range map[string]func(ctx context.Context, s *store.Store) error{
 		"the beat": func(ctx context.Context, s *store.Store) error {
-			_, _, err := s.Heartbeat(ctx, life, store.Load{Slots: 200})
+			_, _, err := s.Heartbeat(ctx, life, threads.Load{Slots: 200})
 			return err
 		},
 		"threads that nobody has": func(ctx context.Context, s *store.Store) error {
@@ -115,7 +120,7 @@ func TestWhatRunsOftenReadsLittle(t *testing.T) {
 		},
 		"what an earlier life held": func(ctx context.Context, s *store.Store) error { return s.LetGo(ctx, "replica-2/", "replica-2/x") },
 		"an envelope": func(ctx context.Context, s *store.Store) error {
-			_, _, err := s.Receive(ctx, store.Envelope{EventID: "EvNew", Kind: "message", TeamID: plansTeam, ChannelID: "C1", TS: "1900000000.000001", ThreadTS: "1900000000.000001", UserID: "U1", Payload: json.RawMessage("{}")})
+			_, _, err := s.Receive(ctx, inbox.Envelope{EventID: "EvNew", Kind: "message", TeamID: plansTeam, ChannelID: "C1", TS: "1900000000.000001", ThreadTS: "1900000000.000001", UserID: "U1", Payload: json.RawMessage("{}")})
 			return err
 		},
 		"an edit": func(ctx context.Context, s *store.Store) error {
@@ -163,11 +168,11 @@ func TestWhatRunsOftenReadsLittle(t *testing.T) {
 			return err
 		},
 		"a click": func(ctx context.Context, s *store.Store) error {
-			_, err := s.Decide(ctx, store.Decision{ApprovalID: card, Status: "denied", By: "U1", Via: "button"})
+			_, err := s.Decide(ctx, approvals.Decision{ApprovalID: card, Status: "denied", By: "U1", Via: "button"})
 			return err
 		},
 		"a budget": func(ctx context.Context, s *store.Store) error {
-			_, err := s.BudgetStates(ctx, []store.BudgetWindow{day})
+			_, err := s.BudgetStates(ctx, []ledger.BudgetWindow{day})
 			return err
 		},
 		"what models answer": func(ctx context.Context, s *store.Store) error {
@@ -194,7 +199,7 @@ func TestWhatRunsOftenReadsLittle(t *testing.T) {
 		err := often(t.Context(), s)
 		took := time.Since(began)
 		s.Close()
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
+		if err != nil && !errors.Is(err, pg.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 		var much []string

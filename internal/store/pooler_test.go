@@ -15,7 +15,9 @@ import (
 
 	"deckhand/internal/needtest"
 	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
 	"deckhand/internal/waittest"
 )
 
@@ -89,12 +91,12 @@ func TestBehindAPooler(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Bot(storetest.URL(t))
 	s := storetest.Open(t, pooled(t, dsn), store.Options{Direct: dsn})
-	heard := make(chan store.Notice, 100)
+	heard := make(chan pg.Notice, 100)
 	ctx, stop := context.WithCancel(t.Context())
 	ready, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.Listen(ctx, sync.OnceFunc(func() { close(ready) }), func(n store.Notice) { heard <- n })
+		s.Listen(ctx, sync.OnceFunc(func() { close(ready) }), func(n pg.Notice) { heard <- n })
 	}()
 	defer func() { stop(); <-ended }()
 	select {
@@ -110,10 +112,10 @@ func TestBehindAPooler(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			storetest.Asked(t, s, time.Hour)
-			l, err := s.Register(ctx, store.Replica{ID: fmt.Sprint("r", i), Kernel: "k", Slots: 3, Lease: time.Minute})
+			l, err := s.Register(ctx, threads.Replica{ID: fmt.Sprint("r", i), Kernel: "k", Slots: 3, Lease: time.Minute})
 			for range 10 {
 				if err == nil {
-					_, _, err = s.Heartbeat(ctx, l, store.Load{Slots: 3, Busy: 1})
+					_, _, err = s.Heartbeat(ctx, l, threads.Load{Slots: 3, Busy: 1})
 				}
 			}
 			if err != nil {
@@ -122,8 +124,8 @@ func TestBehindAPooler(t *testing.T) {
 		})
 	}
 	all.Wait()
-	kinds := map[store.NoticeKind]bool{}
-	for !kinds[store.NoticePrompt] {
+	kinds := map[pg.NoticeKind]bool{}
+	for !kinds[pg.NoticePrompt] {
 		select {
 		case n := <-heard:
 			kinds[n.Kind] = true

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/outbox"
 )
 
 func TestWhoHasWrittenBelowATurn(t *testing.T) {
@@ -23,7 +23,7 @@ func TestWhoHasWrittenBelowATurn(t *testing.T) {
 	b.prompt(t, "U2", "and then?") // 100.000002
 	wrote(false, 0, 1_000_000)     // nothing stands there
 	for page, ts := range []string{"100.000001", "100.000003"} {
-		if err := b.SavePosts(t.Context(), store.PostedMessage{Kind: store.TurnPost, Subject: fmt.Sprint(turn.ID), Part: page, ChannelID: "C1", TS: ts}); err != nil {
+		if err := b.SavePosts(t.Context(), outbox.PostedMessage{Kind: outbox.TurnPost, Subject: fmt.Sprint(turn.ID), Part: page, ChannelID: "C1", TS: ts}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -46,7 +46,7 @@ func TestWhoHasWrittenBelowATurn(t *testing.T) {
 func TestThePlaceOfAThreadThatAnotherReplicaHolds(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	p := store.PostedMessage{Kind: store.PlacePost, Subject: fmt.Sprint(b.thread.ID), ChannelID: "C1", TS: "2.000000"}
+	p := outbox.PostedMessage{Kind: outbox.PlacePost, Subject: fmt.Sprint(b.thread.ID), ChannelID: "C1", TS: "2.000000"}
 	if err := b.SavePosts(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/forges"
 	"deckhand/internal/store/storetest"
 )
 
@@ -30,14 +32,14 @@ func TestAnApprovalKeepsItsCommits(t *testing.T) {
 	turn, _ := b.begin(t)
 	b.pay(t, "claude-sonnet-4-5", 1_500)
 	b.pay(t, "claude-haiku-4-5", 40)
-	push := &store.Push{Repository: "forge/web", Refs: []store.PushRef{{
-		Name: "refs/heads/deckhand/x", Old: strings.Repeat("0", 40), New: strings.Repeat("a", 40), Commits: store.PushCommits{Count: 1, Some: []store.PushCommit{{"a", "Ada", "\"<x>\" \u202e"}}},
-		Files: []store.PushFile{{Path: "Makefile", Orders: true, Status: "M", Added: 1}}, Orders: 1, Diff: "+\x1bone\n",
-	}}, Ran: []store.PushRan{{Command: "make", Failed: true}}}
-	a, err := b.Ask(t.Context(), b.lease, store.Approval{
-		ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: store.ApprovalTool, RequestID: uuid.NewString(), ToolUseID: "toolu_1",
+	push := &forges.Push{Repository: "forge/web", Refs: []forges.PushRef{{
+		Name: "refs/heads/deckhand/x", Old: strings.Repeat("0", 40), New: strings.Repeat("a", 40), Commits: forges.PushCommits{Count: 1, Some: []forges.PushCommit{{ID: "a", Author: "Ada", Subject: "\"<x>\" \u202e"}}},
+		Files: []forges.PushFile{{Path: "Makefile", Orders: true, Status: "M", Added: 1}}, Orders: 1, Diff: "+\x1bone\n",
+	}}, Ran: []forges.PushRan{{Command: "make", Failed: true}}}
+	a, err := b.Ask(t.Context(), b.lease, approvals.Approval{
+		ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: approvals.Tool, RequestID: uuid.NewString(), ToolUseID: "toolu_1",
 		ToolName: "Bash", Input: json.RawMessage(`{"command":"git push"}`), RequestedBy: turn.RequestedBy, Push: push,
-		Terms: store.Terms{Rule: "default: ask", RequesterMay: true}, ExpiresAt: time.Now().Add(time.Hour),
+		Terms: approvals.Terms{Rule: "default: ask", RequesterMay: true}, ExpiresAt: time.Now().Add(time.Hour),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,10 @@ import (
 	"github.com/google/uuid"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/work"
 )
 
 // Old work is listed, looked at in turns, told of once, and deleted by its holder alone.
@@ -24,7 +27,7 @@ func TestOldWork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := store.Work{Branch: strings.Repeat("a", 40), Packs: []uuid.UUID{uuid.New()}, Bytes: 4, SavedAt: time.Now()}
+		w := work.Work{Branch: strings.Repeat("a", 40), Packs: []uuid.UUID{uuid.New()}, Bytes: 4, SavedAt: time.Now()}
 		if err := s.KeepWork(ctx, l.lease, w, strings.NewReader("pack")); err != nil {
 			t.Fatal(err)
 		}
@@ -75,13 +78,13 @@ func TestOldWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	old("one was looked at", later, ls[1], ls[0])
-	if err := s.ForgetWork(ctx, ls[1].lease); !errors.Is(err, store.ErrFenced) {
+	if err := s.ForgetWork(ctx, ls[1].lease); !errors.Is(err, threads.ErrFenced) {
 		t.Errorf("by one that holds it no more: %v", err)
 	}
 	if err := s.ForgetWork(ctx, ls[2].lease); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Work(ctx, ls[2].thread); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Work(ctx, ls[2].thread); !errors.Is(err, pg.ErrNotFound) {
 		t.Errorf("it was deleted: %v", err)
 	}
 	if n := count(t, url, `SELECT count(*) FROM work_packs`); n != 2 {

@@ -24,11 +24,15 @@ var statement = regexp.MustCompile(`\b(INSERT) INTO ([a-z_]+)|\b(UPDATE) ([a-z_]
 func TestTheBotsRoleMayDoWhatStatementsDo(t *testing.T) {
 	t.Parallel()
 	needs := map[string]map[string]bool{}
-	files, err := filepath.Glob("*.go")
+	files, err := filepath.Glob("*/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range files {
+	own, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(files, own...) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}

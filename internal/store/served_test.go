@@ -8,8 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
 )
 
 // A thread is served from the moment in which what opens it is accepted, and about to be
@@ -24,8 +26,8 @@ func TestWhenAThreadIsServed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	key := store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.000000"}
-	id, _, err := s.Receive(ctx, store.Envelope{EventID: uuid.NewString(), Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", ThreadTS: key.ThreadTS, TS: key.ThreadTS, UserID: "U1", Payload: json.RawMessage(`{}`)})
+	key := threads.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.000000"}
+	id, _, err := s.Receive(ctx, inbox.Envelope{EventID: uuid.NewString(), Kind: inbox.Message, TeamID: "T1", ChannelID: "C1", ThreadTS: key.ThreadTS, TS: key.ThreadTS, UserID: "U1", Payload: json.RawMessage(`{}`)})
 	must(err)
 	concerns := func(ts string, served, begins bool) {
 		t.Helper()
@@ -35,11 +37,11 @@ func TestWhenAThreadIsServed(t *testing.T) {
 	}
 	concerns("0.500000", false, false)
 	concerns("1.500000", false, true)
-	thread, _, err := s.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
+	thread, _, err := s.AcceptPrompt(ctx, inbox.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
 	must(err)
 	concerns("1.500000", true, false)
-	must(s.SavePosts(ctx, store.PostedMessage{Kind: store.PlacePost, Subject: fmt.Sprint(thread.ID), ChannelID: "C1", TS: "2.000000"}))
-	stale := func(team string) (keys []store.ThreadKey) {
+	must(s.SavePosts(ctx, outbox.PostedMessage{Kind: outbox.PlacePost, Subject: fmt.Sprint(thread.ID), ChannelID: "C1", TS: "2.000000"}))
+	stale := func(team string) (keys []threads.ThreadKey) {
 		t.Helper()
 		out, err := s.StalePlaces(ctx, team)
 		must(err)
@@ -59,8 +61,8 @@ func TestWhenAThreadIsServed(t *testing.T) {
 	if got := stale("T1"); len(got) > 0 {
 		t.Errorf("while somebody holds it: %v", got)
 	}
-	must(s.ReleaseLease(ctx, store.Lease{ThreadID: thread.ID, Owner: "replica-1", Epoch: thread.LeaseEpoch}, false))
-	if got := stale("T1"); !slices.Equal(got, []store.ThreadKey{key}) {
+	must(s.ReleaseLease(ctx, threads.Lease{ThreadID: thread.ID, Owner: "replica-1", Epoch: thread.LeaseEpoch}, false))
+	if got := stale("T1"); !slices.Equal(got, []threads.ThreadKey{key}) {
 		t.Errorf("then: %v", got)
 	}
 	if got := stale("T2"); len(got) > 0 {

@@ -10,7 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/audit"
+	"deckhand/internal/store/pg"
 )
 
 // TestStepsOfATurn: its uses of tools in their order, with what runs, how that was decided
@@ -19,11 +21,11 @@ func TestStepsOfATurn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	turn, _ := b.begin(t)
-	use := func(tool, id string) store.Approval {
+	use := func(tool, id string) approvals.Approval {
 		t.Helper()
-		a, err := b.Ask(t.Context(), b.lease, store.Approval{
-			ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: store.ApprovalTool, RequestID: uuid.NewString(), ToolUseID: id, ToolName: tool,
-			Input: json.RawMessage(`{"n":"` + id + `"}`), RequestedBy: "U1", Terms: store.Terms{Rule: "default: ask"}, ExpiresAt: time.Now().Add(time.Hour),
+		a, err := b.Ask(t.Context(), b.lease, approvals.Approval{
+			ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: approvals.Tool, RequestID: uuid.NewString(), ToolUseID: id, ToolName: tool,
+			Input: json.RawMessage(`{"n":"` + id + `"}`), RequestedBy: "U1", Terms: approvals.Terms{Rule: "default: ask"}, ExpiresAt: time.Now().Add(time.Hour),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -31,16 +33,16 @@ func TestStepsOfATurn(t *testing.T) {
 		return a
 	}
 	for i := range 12 {
-		b.decide(t, use("Bash", fmt.Sprint("t", i)), store.ApprovalAllowed)
+		b.decide(t, use("Bash", fmt.Sprint("t", i)), approvals.Allowed)
 		use("TodoWrite", fmt.Sprint("list", i))
 	}
-	result := func(thread int64, id, sum string, failed bool) store.AuditEntry {
-		return store.AuditEntry{Kind: store.AuditToolResult, ThreadID: thread, TurnID: turn.ID, Details: map[string]any{"tool_use": id, "error": failed, "sha256": sum}}
+	result := func(thread int64, id, sum string, failed bool) audit.Entry {
+		return audit.Entry{Kind: audit.ToolResult, ThreadID: thread, TurnID: turn.ID, Details: map[string]any{"tool_use": id, "error": failed, "sha256": sum}}
 	}
 	if err := b.Audit(t.Context(), result(b.thread.ID+1, "t10", "another thread's", true), result(b.thread.ID, "t10", "aa", true), result(b.thread.ID, "t10", "later", false)); err != nil {
 		t.Fatal(err)
 	}
-	page := func(n, limit int) (got store.Steps, inputs string) {
+	page := func(n, limit int) (got approvals.Steps, inputs string) {
 		t.Helper()
 		got, err := b.TurnSteps(t.Context(), turn.ID, n, limit, []string{"TodoWrite"})
 		if err != nil {
@@ -48,7 +50,7 @@ func TestStepsOfATurn(t *testing.T) {
 		}
 		for _, s := range got.List {
 			inputs += s.ToolUseID + " "
-			if s.ToolName != "Bash" || s.SessionID != b.session || s.Status != store.ApprovalAllowed || s.DecidedAt.IsZero() || string(s.Input) != `{"n":"`+s.ToolUseID+`"}` {
+			if s.ToolName != "Bash" || s.SessionID != b.session || s.Status != approvals.Allowed || s.DecidedAt.IsZero() || string(s.Input) != `{"n":"`+s.ToolUseID+`"}` {
 				t.Errorf("%+v", s)
 			}
 			if ended := s.ToolUseID == "t10"; ended == s.ResultAt.IsZero() || ended != s.Failed || (s.SHA256 == "aa") != ended {
@@ -70,7 +72,7 @@ func TestStepsOfATurn(t *testing.T) {
 			t.Errorf("from %d, %d of them: first %d, %q", c.n, c.limit, got.First, ids)
 		}
 	}
-	if _, err := b.TurnSteps(t.Context(), turn.ID+1, -1, 10, nil); !errors.Is(err, store.ErrNotFound) {
+	if _, err := b.TurnSteps(t.Context(), turn.ID+1, -1, 10, nil); !errors.Is(err, pg.ErrNotFound) {
 		t.Errorf("a turn that is none: %v", err)
 	}
 }

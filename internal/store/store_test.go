@@ -15,16 +15,22 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/turns"
 )
 
-var thread = store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "100.000001"}
+var thread = threads.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "100.000001"}
 
 // bench is a thread with a lease, a session and an epoch, ready for turns.
 type bench struct {
 	*store.Store
-	thread  store.Thread
-	lease   store.Lease
+	thread  threads.Thread
+	lease   threads.Lease
 	session string
 	epoch   int
 	posts   int
@@ -59,7 +65,7 @@ func (b *bench) take(t *testing.T, id int64, owner string) {
 	if err != nil || !ok {
 		t.Fatalf("AcquireLease: ok=%v err=%v", ok, err)
 	}
-	b.thread, b.lease = th, store.Lease{ThreadID: th.ID, Owner: owner, Epoch: th.LeaseEpoch}
+	b.thread, b.lease = th, threads.Lease{ThreadID: th.ID, Owner: owner, Epoch: th.LeaseEpoch}
 }
 
 func (b *bench) newEpoch(t *testing.T, baseline int64) {
@@ -73,22 +79,22 @@ func (b *bench) newEpoch(t *testing.T, baseline int64) {
 func (b *bench) prompt(t *testing.T, user, text string) {
 	t.Helper()
 	b.posts++
-	id, fresh, err := b.Receive(t.Context(), store.Envelope{
-		EventID: fmt.Sprintf("Ev%d", b.posts), Kind: store.KindMessage,
+	id, fresh, err := b.Receive(t.Context(), inbox.Envelope{
+		EventID: fmt.Sprintf("Ev%d", b.posts), Kind: inbox.Message,
 		TeamID: thread.TeamID, ChannelID: thread.ChannelID, ThreadTS: thread.ThreadTS,
 		TS: fmt.Sprintf("100.%06d", b.posts), UserID: user, Payload: json.RawMessage(`{}`),
 	})
 	if err != nil || !fresh {
 		t.Fatalf("Receive: fresh=%v err=%v", fresh, err)
 	}
-	if _, ok, err := b.AcceptPrompt(t.Context(), store.NewPrompt{
+	if _, ok, err := b.AcceptPrompt(t.Context(), inbox.NewPrompt{
 		InboxID: id, Thread: thread, Project: "web", UserID: user, UUID: uuid.NewString(), Text: text,
 	}); err != nil || !ok {
 		t.Fatalf("AcceptPrompt: ok=%v err=%v", ok, err)
 	}
 }
 
-func (b *bench) begin(t *testing.T) (store.Turn, store.Prompt) {
+func (b *bench) begin(t *testing.T) (turns.Turn, inbox.Prompt) {
 	t.Helper()
 	turn, p, ok, err := b.BeginTurn(t.Context(), b.lease, b.session, b.epoch)
 	if err != nil || !ok {
@@ -97,12 +103,12 @@ func (b *bench) begin(t *testing.T) (store.Turn, store.Prompt) {
 	return turn, p
 }
 
-func (b *bench) ask(t *testing.T, turn store.Turn, input string) store.Approval {
+func (b *bench) ask(t *testing.T, turn turns.Turn, input string) approvals.Approval {
 	t.Helper()
-	a, err := b.Ask(t.Context(), b.lease, store.Approval{
-		ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: store.ApprovalTool,
+	a, err := b.Ask(t.Context(), b.lease, approvals.Approval{
+		ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: approvals.Tool,
 		RequestID: uuid.NewString(), ToolUseID: "toolu_1", ToolName: "Bash", Input: json.RawMessage(input),
-		RequestedBy: turn.RequestedBy, Terms: store.Terms{Rule: "default: ask"}, ExpiresAt: time.Now().Add(time.Hour),
+		RequestedBy: turn.RequestedBy, Terms: approvals.Terms{Rule: "default: ask"}, ExpiresAt: time.Now().Add(time.Hour),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -113,8 +119,8 @@ func (b *bench) ask(t *testing.T, turn store.Turn, input string) store.Approval 
 func TestAPostIsReceivedOnce(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	e := store.Envelope{
-		EventID: "Ev1", Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", TS: "1.1", ThreadTS: "1.1",
+	e := inbox.Envelope{
+		EventID: "Ev1", Kind: inbox.Message, TeamID: "T1", ChannelID: "C1", TS: "1.1", ThreadTS: "1.1",
 		UserID: "U1", Payload: json.RawMessage(`{"text":"hi"}`), Holder: "A",
 	}
 	id, fresh, err := s.Receive(t.Context(), e)
@@ -176,10 +182,10 @@ func TestALateWriterIsFenced(t *testing.T) {
 	old := b.lease
 	b.take(t, b.thread.ID, "replica-1") // the same replica, restarted
 
-	if _, _, err := b.FinishTurn(t.Context(), old, store.FinishedTurn{ID: turn.ID, State: "done"}); !errors.Is(err, store.ErrFenced) {
+	if _, _, err := b.FinishTurn(t.Context(), old, store.FinishedTurn{ID: turn.ID, State: "done"}); !errors.Is(err, threads.ErrFenced) {
 		t.Errorf("FinishTurn under an old lease: %v", err)
 	}
-	if _, err := b.Ask(t.Context(), old, store.Approval{ID: "x", ToolName: "Bash", Input: json.RawMessage(`{}`)}); !errors.Is(err, store.ErrFenced) {
+	if _, err := b.Ask(t.Context(), old, approvals.Approval{ID: "x", ToolName: "Bash", Input: json.RawMessage(`{}`)}); !errors.Is(err, threads.ErrFenced) {
 		t.Errorf("Ask under an old lease: %v", err)
 	}
 	if _, ok, err := storetest.Acquire(t.Context(), b, b.thread.ID, "replica-2"); ok || err != nil {
@@ -194,18 +200,18 @@ func TestTheFirstDecisionWins(t *testing.T) {
 	a := b.ask(t, turn, `{"command":"ls"}`)
 
 	var wg sync.WaitGroup
-	won := make(chan store.Approval, 20)
+	won := make(chan approvals.Approval, 20)
 	for i := range 20 {
 		wg.Go(func() {
-			status := store.ApprovalAllowed
+			status := approvals.Allowed
 			if i%2 == 0 {
-				status = store.ApprovalDenied
+				status = approvals.Denied
 			}
-			got, err := b.Decide(context.WithoutCancel(t.Context()), store.Decision{ApprovalID: a.ID, Status: status, By: fmt.Sprintf("U%d", i), Via: "button"})
+			got, err := b.Decide(context.WithoutCancel(t.Context()), approvals.Decision{ApprovalID: a.ID, Status: status, By: fmt.Sprintf("U%d", i), Via: "button"})
 			switch {
 			case err == nil:
 				won <- got
-			case !errors.Is(err, store.ErrEnded):
+			case !errors.Is(err, pg.ErrEnded):
 				t.Error(err)
 			}
 		})
@@ -226,7 +232,7 @@ func TestTheFirstDecisionWins(t *testing.T) {
 	if _, err := b.Deliver(t.Context(), b.lease, a.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Deliver(t.Context(), b.lease, a.ID); !errors.Is(err, store.ErrNotFound) {
+	if _, err := b.Deliver(t.Context(), b.lease, a.ID); !errors.Is(err, pg.ErrNotFound) {
 		t.Errorf("delivered twice: %v", err)
 	}
 }
@@ -235,14 +241,14 @@ func TestAnExpiredApprovalCannotBeDecided(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	turn, _ := b.begin(t)
-	a, err := b.Ask(t.Context(), b.lease, store.Approval{
-		ID: "exp", SessionID: b.session, TurnID: turn.ID, Kind: store.ApprovalTool, RequestID: "r", ToolName: "Bash",
-		Input: json.RawMessage(`{}`), RequestedBy: "U1", Terms: store.Terms{Rule: "r"}, ExpiresAt: time.Now().Add(-time.Second),
+	a, err := b.Ask(t.Context(), b.lease, approvals.Approval{
+		ID: "exp", SessionID: b.session, TurnID: turn.ID, Kind: approvals.Tool, RequestID: "r", ToolName: "Bash",
+		Input: json.RawMessage(`{}`), RequestedBy: "U1", Terms: approvals.Terms{Rule: "r"}, ExpiresAt: time.Now().Add(-time.Second),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Decide(t.Context(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalAllowed, By: "U1", Via: "button"}); !errors.Is(err, store.ErrEnded) {
+	if _, err := b.Decide(t.Context(), approvals.Decision{ApprovalID: a.ID, Status: approvals.Allowed, By: "U1", Via: "button"}); !errors.Is(err, pg.ErrEnded) {
 		t.Errorf("Decide after the deadline: %v", err)
 	}
 	if _, ok, err := b.ExpireApproval(t.Context(), a.ID); !ok || err != nil {
@@ -260,9 +266,9 @@ func TestAnApprovalEndsWhileItsTurnIsContinued(t *testing.T) {
 	url := storetest.URL(t)
 	b := benchIn(t, storetest.Open(t, url, store.Options{}))
 	turn, _ := b.begin(t)
-	a, err := b.Ask(t.Context(), b.lease, store.Approval{
-		ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: store.ApprovalTool, RequestID: "r", ToolUseID: "t", ToolName: "Bash",
-		Input: json.RawMessage(`{}`), RequestedBy: "U1", Terms: store.Terms{Rule: "r"}, ExpiresAt: time.Now().Add(-time.Second),
+	a, err := b.Ask(t.Context(), b.lease, approvals.Approval{
+		ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: approvals.Tool, RequestID: "r", ToolUseID: "t", ToolName: "Bash",
+		Input: json.RawMessage(`{}`), RequestedBy: "U1", Terms: approvals.Terms{Rule: "r"}, ExpiresAt: time.Now().Add(-time.Second),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -309,7 +315,7 @@ func TestAContinuedTurnFindsItsApprovals(t *testing.T) {
 
 	// The replica dies; somebody clicks; it comes back.
 	b.take(t, b.thread.ID, "replica-1")
-	if _, err := b.Decide(t.Context(), store.Decision{ApprovalID: decided.ID, Status: store.ApprovalAllowed, By: "U9", Via: "button"}); err != nil {
+	if _, err := b.Decide(t.Context(), approvals.Decision{ApprovalID: decided.ID, Status: approvals.Allowed, By: "U9", Via: "button"}); err != nil {
 		t.Fatal(err)
 	}
 	old, p, err := b.RunningTurn(t.Context(), b.thread.ID)
@@ -321,11 +327,11 @@ func TestAContinuedTurnFindsItsApprovals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := b.ask(t, next, `{"command":"make"}`); got.ID != pending.ID || got.Status != store.ApprovalPending {
+	if got := b.ask(t, next, `{"command":"make"}`); got.ID != pending.ID || got.Status != approvals.Pending {
 		t.Errorf("the pending one was not bound: %+v", got)
 	}
 	got := b.ask(t, next, `{"command":"make test"}`)
-	if got.ID != decided.ID || got.Status != store.ApprovalAllowed || got.DecidedBy != "U9" {
+	if got.ID != decided.ID || got.Status != approvals.Allowed || got.DecidedBy != "U9" {
 		t.Errorf("the decided one was not bound: %+v", got)
 	}
 	if _, err := b.Deliver(t.Context(), b.lease, got.ID); err != nil {
@@ -341,15 +347,15 @@ func TestAContinuedTurnFindsItsApprovals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	states := map[string]store.ApprovalStatus{}
+	states := map[string]approvals.Status{}
 	for _, a := range ended {
 		states[string(a.Input)] = a.Status
 	}
-	want := map[string]store.ApprovalStatus{
-		`{"command":"make"}`:        store.ApprovalCancelled,
-		`{"command":"make test"}`:   store.ApprovalCancelled,
-		`{"command":"make clean"}`:  store.ApprovalInterrupted,
-		`{"command": "make clean"}`: store.ApprovalCancelled,
+	want := map[string]approvals.Status{
+		`{"command":"make"}`:        approvals.Cancelled,
+		`{"command":"make test"}`:   approvals.Cancelled,
+		`{"command":"make clean"}`:  approvals.Interrupted,
+		`{"command": "make clean"}`: approvals.Cancelled,
 	}
 	if diff := cmp.Diff(want, states); diff != "" {
 		t.Errorf("how the rest ended (-want +got):\n%s", diff)
@@ -364,11 +370,11 @@ func TestTheLedgerIsAppendOnlyAndAddsUp(t *testing.T) {
 	b.pay(t, "opus", 700)
 	b.pay(t, "haiku", 3)
 	b.finish(t, turn)
-	report, err := b.Costs(t.Context(), store.CostQuery{TeamID: "T1", ThreadID: b.thread.ID, By: store.ByModel})
+	report, err := b.Costs(t.Context(), ledger.CostQuery{TeamID: "T1", ThreadID: b.thread.ID, By: ledger.ByModel})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []store.CostLine{
+	want := []ledger.CostLine{
 		{Key: "opus", Turns: 1, Entries: 2, Input: 10, Output: 700, MicroUSD: 700}, // a call and the turn's end
 		{Key: "haiku", Entries: 1, Input: 10, Output: 3, MicroUSD: 3},              // the turn counts on its dearest model
 	}
@@ -405,7 +411,7 @@ func TestAnEndedApprovalNeverChanges(t *testing.T) {
 	b.newEpoch(t, 0)
 	turn, _ := b.begin(t)
 	a := b.ask(t, turn, `{"command":"ls"}`)
-	if _, err := b.Decide(t.Context(), store.Decision{ApprovalID: a.ID, Status: store.ApprovalDenied, By: "U1", Via: "button"}); err != nil {
+	if _, err := b.Decide(t.Context(), approvals.Decision{ApprovalID: a.ID, Status: approvals.Denied, By: "U1", Via: "button"}); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := pgx.Connect(t.Context(), url)

@@ -8,14 +8,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-)
 
-// Spend is a project's total cost on a model, in micro-USD.
-type Spend struct {
-	Project, Model   string
-	MicroUSD         int64 // by list price
-	ContractMicroUSD int64 // by the team's own prices, over the entries that have one
-}
+	"deckhand/internal/store/pg"
+)
 
 // Waiting is what currently waits.
 type Waiting struct {
@@ -67,17 +62,9 @@ const (
 	settleTime = "1 hour"
 )
 
-// Spend sums up the ledger by project and model, from the monthly roll-ups.
-func (s *Store) Spend(ctx context.Context, teamID string) ([]Spend, error) {
-	out, err := collect[Spend](s.pool.Query(ctx, `
-		SELECT project, model, ledger_sum(micro_usd) AS micro_usd, ledger_sum(contract_micro_usd) AS contract_micro_usd
-		FROM ledger_channel_monthly WHERE team_id = $1 GROUP BY project, model ORDER BY project, model`, teamID))
-	return out, wrap(err, "sum the ledger by project and model")
-}
-
 // Waiting counts what waits.
 func (s *Store) Waiting(ctx context.Context, teamID string) (Waiting, error) {
-	w, err := collectOne[Waiting](s.pool.Query(ctx, `
+	w, err := pg.CollectOne[Waiting](s.db.Query(ctx, `
 		SELECT count(*) AS approvals, COALESCE(now() - min(a.created_at), '0') AS oldest,
 			(SELECT count(*) FROM inbox WHERE state = 'received' AND team_id = $1) + (SELECT count(*) FROM inbox WHERE state = 'accepted' AND team_id = $1) AS inbox,
 			(SELECT count(*) FROM outbox WHERE team_id = $1 AND kind <> 'queue') AS outbox_rows,
@@ -85,7 +72,7 @@ func (s *Store) Waiting(ctx context.Context, teamID string) (Waiting, error) {
 			(SELECT COALESCE(sum(bytes), 0)::bigint FROM work) AS work_bytes
 		FROM approvals a JOIN threads t ON t.id = a.thread_id
 		WHERE a.status = 'pending' AND t.team_id = $1`, teamID))
-	return w, wrap(err, "count what waits")
+	return w, pg.Wrap(err, "count what waits")
 }
 
 // Count brings c up to date and returns the totals. After an error the next call continues. The first call may read
@@ -101,7 +88,7 @@ func (s *Store) Count(ctx context.Context, teamID string, c *Counter) (Totals, e
 func (s *Store) count(ctx context.Context, teamID string, c *Counter) (Totals, error) {
 	var turn, lastTurn int64
 	var asked, first, now time.Time
-	err := s.pool.QueryRow(ctx, `
+	err := s.db.QueryRow(ctx, `
 		SELECT LEAST(
 				(SELECT min(id) - 1 FROM turns WHERE state = 'running'),
 				COALESCE((SELECT id FROM turns WHERE started_at < now() - $1::interval ORDER BY id DESC LIMIT 1), 0)),
@@ -156,7 +143,7 @@ func (t Totals) clone() Totals {
 
 // addTurns adds the turns after one and through another.
 func (s *Store) addTurns(ctx context.Context, teamID string, to *Totals, after, through int64) error {
-	rows, err := s.pool.Query(ctx, `
+	rows, err := s.db.Query(ctx, `
 		SELECT t.project, r.state, count(*) FROM turns r JOIN threads t ON t.id = r.thread_id
 		WHERE r.id > $1 AND r.id <= $2 AND r.state <> 'running' AND t.team_id = $3 GROUP BY t.project, r.state`, after, through, teamID)
 	if err != nil {
@@ -182,7 +169,7 @@ func (s *Store) addApprovals(ctx context.Context, teamID string, to *Totals, sin
 		Count       int64
 		Seconds     float64
 	}
-	rows, err := collect[row](s.pool.Query(ctx, `
+	rows, err := pg.Collect[row](s.db.Query(ctx, `
 		SELECT status, via, bucket, count(*) AS count, COALESCE(sum(waited), 0) AS seconds
 		FROM (
 			SELECT x.*, CASE WHEN waited IS NULL THEN 0 ELSE 1 + (SELECT count(*) FROM unnest($4::float8[]) bound WHERE bound < waited) END::int AS bucket

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // endedTurns writes turns that ended long ago, or not yet.
@@ -165,7 +166,7 @@ func TestChargedIsByTheDayInUTC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []store.Charged{
+	want := []ledger.Charged{
 		{Day: "2026-10-01", Model: "haiku", Entries: 1, MicroUSD: 1000, Unpriced: 1},
 		{Day: "2026-10-01", Model: "opus", Entries: 2, MicroUSD: 110, ContractMicroUSD: 3, Unpriced: 1, EstimatedMicroUSD: 100},
 		{Day: "2026-10-31", Model: "opus", Entries: 1, MicroUSD: 10_000, Unpriced: 1},
@@ -178,7 +179,7 @@ func TestChargedIsByTheDayInUTC(t *testing.T) {
 		t.Errorf("teams: %v\n%s", err, diff)
 	}
 	spend, err := b.Spend(t.Context(), thread.TeamID)
-	if diff := cmp.Diff([]store.Spend{{Project: "web", Model: "haiku", MicroUSD: 1000}, {Project: "web", Model: "opus", MicroUSD: 110_111, ContractMicroUSD: 3}}, spend); err != nil || diff != "" {
+	if diff := cmp.Diff([]ledger.Spend{{Project: "web", Model: "haiku", MicroUSD: 1000}, {Project: "web", Model: "opus", MicroUSD: 110_111, ContractMicroUSD: 3}}, spend); err != nil || diff != "" {
 		t.Errorf("spend: %v\n%s", err, diff)
 	}
 }

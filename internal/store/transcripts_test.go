@@ -16,11 +16,13 @@ import (
 
 	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/transcripts"
 )
 
 // part writes text behind what a copy has (its whole text), from an offset.
-func part(session, agent, was string, from int, text ...string) store.TranscriptPart {
-	p := store.TranscriptPart{SessionID: session, Agent: agent, From: int64(from)}
+func part(session, agent, was string, from int, text ...string) transcripts.Part {
+	p := transcripts.Part{SessionID: session, Agent: agent, From: int64(from)}
 	if was != "" {
 		sum := sha256.Sum256([]byte(was))
 		p.WasBytes, p.WasSHA256 = int64(len(was)), sum[:]
@@ -51,7 +53,7 @@ func (b *bench) copies(t *testing.T, session string) map[string]string {
 	return out
 }
 
-func (b *bench) save(t *testing.T, parts ...store.TranscriptPart) bool {
+func (b *bench) save(t *testing.T, parts ...transcripts.Part) bool {
 	t.Helper()
 	saved, err := b.SaveTranscripts(t.Context(), b.lease, parts)
 	if err != nil {
@@ -79,7 +81,7 @@ func TestTranscriptsAreCopiedPieceByPiece(t *testing.T) {
 	}
 	holds(map[string]string{"": "one\ntwo\nthree\n", "agent-a": "sub\n"})
 	// Whoever takes the copy for something else writes nothing, and nothing beside it.
-	for name, p := range map[string]store.TranscriptPart{
+	for name, p := range map[string]transcripts.Part{
 		"an older one": part(s, "", "one\ntwo\n", 8, "late\n"), "none": part(s, "", "", 0, "new\n"),
 		"another text": part(s, "", "one\ntwo\nTHREE\n", 14, "x\n"), "one that is none": part(s, "agent-b", "x\n", 2, "y\n"),
 		"that of a session of nobody": part(uuid.NewString(), "", "", 0, "y\n"),
@@ -105,7 +107,7 @@ func TestTranscriptsAreCopiedPieceByPiece(t *testing.T) {
 
 	// A turn's end writes them with it; one that does not fit is no reason not to end.
 	turn, _ := b.begin(t)
-	_, _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", Answer: "42", Transcripts: []store.TranscriptPart{
+	_, _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", Answer: "42", Transcripts: []transcripts.Part{
 		part(s, "agent-a", "sub\n", 4, "end\n"), part(s, "", "nothing like it\n", 16, "x\n"),
 	}})
 	if err != nil {
@@ -116,7 +118,7 @@ func TestTranscriptsAreCopiedPieceByPiece(t *testing.T) {
 	// Whoever has lost the lease writes nothing, at a turn's end either.
 	late := b.lease
 	b.take(t, b.thread.ID, "replica-1")
-	if saved, err := b.SaveTranscripts(t.Context(), late, []store.TranscriptPart{part(s, "", "o\n", 2, "late\n")}); saved || !errors.Is(err, store.ErrFenced) {
+	if saved, err := b.SaveTranscripts(t.Context(), late, []transcripts.Part{part(s, "", "o\n", 2, "late\n")}); saved || !errors.Is(err, threads.ErrFenced) {
 		t.Errorf("the late one: %v, %v", saved, err)
 	}
 	holds(map[string]string{"": "o\n", "agent-a": "sub\nend\n"})
@@ -157,7 +159,7 @@ func TestADamagedCopyIsNone(t *testing.T) {
 			list, _ = b.Transcripts(t.Context(), b.session)
 		}
 		var text bytes.Buffer
-		if err := b.ReadTranscript(t.Context(), list[i], &text); !errors.Is(err, store.ErrDamaged) {
+		if err := b.ReadTranscript(t.Context(), list[i], &text); !errors.Is(err, transcripts.ErrDamaged) {
 			t.Errorf("%s: %v", damage, err)
 		}
 	}
@@ -176,7 +178,7 @@ func TestWhatIsKnownOfALostSession(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	next := func(begin func(context.Context, store.Lease, string, string) error) {
+	next := func(begin func(context.Context, threads.Lease, string, string) error) {
 		t.Helper()
 		id := uuid.NewString()
 		if err := begin(t.Context(), b.lease, id, b.session); err != nil {
@@ -221,7 +223,7 @@ func TestOldTranscriptsAreForgotten(t *testing.T) {
 	url := storetest.URL(t)
 	b := benchIn(t, storetest.Open(t, url, store.Options{}))
 	turn, _ := b.begin(t)
-	if _, _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", Answer: "42", Transcripts: []store.TranscriptPart{part(b.session, "", "", 0, "one\n")}}); err != nil {
+	if _, _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: turn.ID, State: "done", Answer: "42", Transcripts: []transcripts.Part{part(b.session, "", "", 0, "one\n")}}); err != nil {
 		t.Fatal(err)
 	}
 	forget := func(since time.Time, want int) {

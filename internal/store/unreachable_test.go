@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
 	"deckhand/internal/waittest"
 )
@@ -36,7 +37,7 @@ func TestAURLIsCheckedWithoutQuotingIt(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			err := store.CheckURL(tt.url)
+			err := pg.CheckURL(tt.url)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
@@ -48,7 +49,7 @@ func TestAURLIsCheckedWithoutQuotingIt(t *testing.T) {
 	for _, good := range []string{
 		"postgres://u:p%2F%23x@h:5432/d?sslmode=disable", "postgres://u:p#?x@h/d?application_name=a@b", "postgres://h/d?application_name=a@b", "postgresql:///d?host=/run/postgresql", "host=h dbname=d",
 	} {
-		if err := store.CheckURL(good); err != nil {
+		if err := pg.CheckURL(good); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
 	}
@@ -90,13 +91,13 @@ func TestWhyTheDatabaseCannotBeUsed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := store.Open(t.Context(), tt.url, store.Options{})
-			_, migrating := store.MigrationStatus(t.Context(), tt.url)
+			_, migrating := pg.MigrationStatus(t.Context(), tt.url)
 			for _, err := range []error{err, migrating} {
-				why, ok := errors.AsType[*store.UnreachableError](err)
+				why, ok := errors.AsType[*pg.UnreachableError](err)
 				if !ok {
 					t.Fatalf("error %v", err)
 				}
-				if !strings.Contains(err.Error(), tt.want) || !strings.Contains(why.Cure(), tt.cure) || store.Cure(err) != why.Cure() {
+				if !strings.Contains(err.Error(), tt.want) || !strings.Contains(why.Cure(), tt.cure) || pg.Cure(err) != why.Cure() {
 					t.Errorf("error %v\nwant %q, and %q", err, tt.want, tt.cure)
 				}
 				if strings.Contains(err.Error(), canary) || strings.Contains(err.Error(), "SQLSTATE") || strings.Contains(err.Error(), "\n") {
@@ -134,10 +135,10 @@ func TestSettingsOfThePool(t *testing.T) {
 	if strings.Contains(url, "?") {
 		sign = "&"
 	}
-	if _, err := store.MigrateUp(t.Context(), url+sign+"pool_max_conns=3"); err != nil {
+	if _, err := pg.MigrateUp(t.Context(), url+sign+"pool_max_conns=3"); err != nil {
 		t.Errorf("migrate: %v", err)
 	}
-	if _, err := store.ParsePool(url+sign+"pool_max_conns=c4n4ry", false); err == nil || !strings.Contains(err.Error(), "pool_max_conns=10") || strings.Contains(err.Error(), "c4n4ry") {
+	if _, err := pg.ParsePool(url+sign+"pool_max_conns=c4n4ry", false); err == nil || !strings.Contains(err.Error(), "pool_max_conns=10") || strings.Contains(err.Error(), "c4n4ry") {
 		t.Errorf("a setting that is none: %v", err)
 	}
 }
@@ -153,7 +154,7 @@ func TestAStandbyIsNoServerForABot(t *testing.T) {
 	}
 	storetest.Exec(t, owner, `ALTER ROLE `+cfg.User+` SET default_transaction_read_only = on`)
 	_, err = store.Open(t.Context(), url, store.Options{Replica: "replica-1"})
-	if err == nil || !strings.Contains(err.Error(), "takes no writes") || !strings.Contains(store.Cure(err), "promote a standby") {
+	if err == nil || !strings.Contains(err.Error(), "takes no writes") || !strings.Contains(pg.Cure(err), "promote a standby") {
 		t.Errorf("a bot: %v", err)
 	}
 	s, err := store.Open(t.Context(), url, store.Options{})

@@ -15,6 +15,7 @@ import (
 
 	"deckhand/internal/store"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/work"
 )
 
 // BenchmarkClicksWhileWorkIsKept says what a click waits for the database while eight
@@ -56,7 +57,7 @@ func BenchmarkClicksWhileWorkIsKept(b *testing.B) {
 		for _, l := range threads {
 			wg.Go(func() {
 				for ctx.Err() == nil {
-					w := store.Work{Branch: strings.Repeat("a", 40), Packs: []uuid.UUID{uuid.New()}, Bytes: int64(len(pack)), SavedAt: time.Now()}
+					w := work.Work{Branch: strings.Repeat("a", 40), Packs: []uuid.UUID{uuid.New()}, Bytes: int64(len(pack)), SavedAt: time.Now()}
 					_ = s.KeepWork(ctx, l.lease, w, counted{bytes.NewReader(pack), &kept}) // the last ones are cut
 				}
 			})

@@ -13,7 +13,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/work"
 )
 
 // What is kept of a thread's work is what its holder has said last, whole; whoever has lost
@@ -27,15 +31,15 @@ func TestWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Work(ctx, l.thread); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Work(ctx, l.thread); !errors.Is(err, pg.ErrNotFound) {
 		t.Errorf("before: %v", err)
 	}
 	a, b := strings.Repeat("a", 40), strings.Repeat("b", 40)
 	first, second, third := uuid.New(), uuid.New(), uuid.New()
 	at := time.Now().UTC().Truncate(time.Second)
 	big := bytes.Repeat([]byte("0123456789abcdef"), 160<<10) // two pieces and a half
-	w := store.Work{ThreadID: l.thread, Branch: a, Packs: []uuid.UUID{first}, Bytes: int64(len(big)), LeftOut: "x (too large)", SavedAt: at}
-	check := func(what string, want store.Work, packs map[uuid.UUID][]byte) {
+	w := work.Work{ThreadID: l.thread, Branch: a, Packs: []uuid.UUID{first}, Bytes: int64(len(big)), LeftOut: "x (too large)", SavedAt: at}
+	check := func(what string, want work.Work, packs map[uuid.UUID][]byte) {
 		t.Helper()
 		got, err := s.Work(ctx, l.thread)
 		got.SavedAt = got.SavedAt.UTC()
@@ -72,7 +76,7 @@ func TestWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	other.Packs = []uuid.UUID{uuid.New()}
-	if err := s.KeepWork(ctx, late, other, bytes.NewReader(big)); !errors.Is(err, store.ErrFenced) {
+	if err := s.KeepWork(ctx, late, other, bytes.NewReader(big)); !errors.Is(err, threads.ErrFenced) {
 		t.Errorf("too late: %v", err)
 	}
 	check("after one that was late", w, both)
@@ -105,8 +109,8 @@ func TestRestingThreads(t *testing.T) {
 		}
 	}
 	check("a turn runs", false)
-	l := store.Lease{ThreadID: a.ThreadID, Owner: "replica-1", Epoch: 1}
-	if _, _, err := s.FinishTurn(ctx, l, store.FinishedTurn{ID: a.TurnID, State: "done", Approvals: store.ApprovalInterrupted}); err != nil {
+	l := threads.Lease{ThreadID: a.ThreadID, Owner: "replica-1", Epoch: 1}
+	if _, _, err := s.FinishTurn(ctx, l, store.FinishedTurn{ID: a.TurnID, State: "done", Approvals: approvals.Interrupted}); err != nil {
 		t.Fatal(err)
 	}
 	check("it is held", false)

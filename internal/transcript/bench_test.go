@@ -18,7 +18,11 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/transcripts"
 )
 
 // BenchmarkTurnsEnd ends turns whose session is copied and turns whose session is not, in
@@ -77,8 +81,8 @@ func BenchmarkTurnsEnd(b *testing.B) {
 // benchSide is a thread that has turns.
 type benchSide struct {
 	s       *store.Store
-	key     store.ThreadKey
-	lease   store.Lease
+	key     threads.ThreadKey
+	lease   threads.Lease
 	session string
 	epoch   int
 	file    string
@@ -89,7 +93,7 @@ type benchSide struct {
 
 func newBenchSide(ctx context.Context, s *store.Store, n int, dir string) (*benchSide, error) {
 	homes := Homes{Dir: dir}
-	side := &benchSide{s: s, key: store.ThreadKey{TeamID: "T", ChannelID: "C", ThreadTS: fmt.Sprintf("%d.1", n)}, session: uuid.NewString()}
+	side := &benchSide{s: s, key: threads.ThreadKey{TeamID: "T", ChannelID: "C", ThreadTS: fmt.Sprintf("%d.1", n)}, session: uuid.NewString()}
 	if err := side.prompt(ctx, -1); err != nil {
 		return nil, err
 	}
@@ -101,7 +105,7 @@ func newBenchSide(ctx context.Context, s *store.Store, n int, dir string) (*benc
 	if err != nil || !ok {
 		return nil, errors.Join(err, errors.New("the lease is held"))
 	}
-	side.lease = store.Lease{ThreadID: th.ID, Owner: "A", Epoch: th.LeaseEpoch}
+	side.lease = threads.Lease{ThreadID: th.ID, Owner: "A", Epoch: th.LeaseEpoch}
 	if err := s.NewSession(ctx, side.lease, side.session, ""); err != nil {
 		return nil, err
 	}
@@ -117,11 +121,11 @@ func newBenchSide(ctx context.Context, s *store.Store, n int, dir string) (*benc
 
 func (side *benchSide) prompt(ctx context.Context, n int) error {
 	ts := fmt.Sprintf("%s%d", side.key.ThreadTS, n)
-	id, _, err := side.s.Receive(ctx, store.Envelope{EventID: ts, Kind: store.KindMessage, TeamID: "T", ChannelID: "C", ThreadTS: side.key.ThreadTS, TS: ts, UserID: "U", Payload: json.RawMessage(`{}`)})
+	id, _, err := side.s.Receive(ctx, inbox.Envelope{EventID: ts, Kind: inbox.Message, TeamID: "T", ChannelID: "C", ThreadTS: side.key.ThreadTS, TS: ts, UserID: "U", Payload: json.RawMessage(`{}`)})
 	if err != nil {
 		return err
 	}
-	_, _, err = side.s.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: side.key, Project: "web", UserID: "U", UUID: uuid.NewString(), Text: "go"})
+	_, _, err = side.s.AcceptPrompt(ctx, inbox.NewPrompt{InboxID: id, Thread: side.key, Project: "web", UserID: "U", UUID: uuid.NewString(), Text: "go"})
 	return err
 }
 
@@ -153,8 +157,8 @@ func (side *benchSide) turn(ctx context.Context, n int, sources []string) error 
 		return err
 	}
 	before, began := computed(), time.Now()
-	err = side.mirror.End(ctx, func(parts []store.TranscriptPart) error {
-		_, _, err := side.s.FinishTurn(ctx, side.lease, store.FinishedTurn{ID: turn.ID, State: "done", Approvals: store.ApprovalInterrupted, Answer: "It is done.", Transcripts: parts})
+	err = side.mirror.End(ctx, func(parts []transcripts.Part) error {
+		_, _, err := side.s.FinishTurn(ctx, side.lease, store.FinishedTurn{ID: turn.ID, State: "done", Approvals: approvals.Interrupted, Answer: "It is done.", Transcripts: parts})
 		return err
 	})
 	side.took = append(side.took, time.Since(began))

@@ -10,7 +10,7 @@ import (
 	"os"
 
 	"deckhand/internal/agent/claude"
-	"deckhand/internal/store"
+	"deckhand/internal/store/transcripts"
 )
 
 // Only what the next process may continue from is copied: the lines that [claude.CopyTranscript] keeps. A renewed
@@ -30,7 +30,7 @@ type file struct {
 	rewritten bool
 	// unread is how much followed the last copied line.
 	unread int64
-	copied store.Transcript // SHA256 is nil while there is no copy
+	copied transcripts.Transcript // SHA256 is nil while there is no copy
 	// lines are the ids of the lines read, and gap says that a line copied since follows a missing one: a full disk
 	// lost it.
 	lines map[string]bool
@@ -58,7 +58,7 @@ func (p lineEnd) clone() lineEnd {
 }
 
 // is reports whether the copy ends here.
-func (p lineEnd) is(t store.Transcript) bool {
+func (p lineEnd) is(t transcripts.Transcript) bool {
 	return p.copy == t.Bytes && (t.SHA256 == nil || bytes.Equal(p.sum.Sum(nil), t.SHA256))
 }
 
@@ -80,7 +80,7 @@ var errRewritten = errors.New("the transcript was rewritten or cut")
 // read reads what the file has beyond its copy: whole lines, until the copy has room bytes or about most bytes were
 // read; more says that there are more. With anew it reads everything. It returns the part to write, which has no
 // pieces and is not full when there is nothing to write, and the file's state afterwards.
-func (f file) read(src *os.File, room, most int64, anew bool) (part store.TranscriptPart, then file, more bool, err error) {
+func (f file) read(src *os.File, room, most int64, anew bool) (part transcripts.Part, then file, more bool, err error) {
 	then = f
 	if anew {
 		then.last, then.rewritten = lineEnd{}, false
@@ -96,7 +96,7 @@ func (f file) read(src *os.File, room, most int64, anew bool) (part store.Transc
 	if from == 0 {
 		then.lines = map[string]bool{}
 	}
-	part = store.TranscriptPart{Agent: f.copied.Agent, WasBytes: f.copied.Bytes, WasSHA256: f.copied.SHA256, From: at.copy}
+	part = transcripts.Part{Agent: f.copied.Agent, WasBytes: f.copied.Bytes, WasSHA256: f.copied.SHA256, From: at.copy}
 	var open []byte
 	var taken int64
 	for !more && !part.Full {
@@ -155,8 +155,8 @@ func (f file) read(src *os.File, room, most int64, anew bool) (part store.Transc
 }
 
 // fill is the part that only marks the copy as full.
-func (f file) fill() (store.TranscriptPart, file) {
-	part := store.TranscriptPart{Agent: f.copied.Agent, WasBytes: f.copied.Bytes, WasSHA256: f.copied.SHA256, From: f.copied.Bytes, Bytes: f.copied.Bytes, Full: true}
+func (f file) fill() (transcripts.Part, file) {
+	part := transcripts.Part{Agent: f.copied.Agent, WasBytes: f.copied.Bytes, WasSHA256: f.copied.SHA256, From: f.copied.Bytes, Bytes: f.copied.Bytes, Full: true}
 	if part.SHA256 = sha256.Sum256(nil); f.copied.SHA256 != nil {
 		part.SHA256 = [sha256.Size]byte(f.copied.SHA256)
 	}
@@ -165,7 +165,7 @@ func (f file) fill() (store.TranscriptPart, file) {
 }
 
 // begins reports whether a file begins with its copy, so that a process can continue from it.
-func begins(src io.Reader, t store.Transcript) (bool, error) {
+func begins(src io.Reader, t transcripts.Transcript) (bool, error) {
 	in, at := claude.NewTranscriptReader(src), lineEnd{}.clone()
 	for !at.is(t) {
 		line, err := in.Next()

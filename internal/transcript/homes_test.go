@@ -18,7 +18,7 @@ import (
 	"testing"
 
 	"deckhand/internal/needtest"
-	"deckhand/internal/store"
+	"deckhand/internal/store/transcripts"
 )
 
 const (
@@ -32,13 +32,13 @@ func furnish(t *testing.T, home string) {
 	for name, text := range leftBehind {
 		put(t, filepath.Join(home, name), text)
 	}
-	for name, text := range transcripts {
+	for name, text := range transcriptsDir {
 		put(t, filepath.Join(home, name), text)
 	}
 }
 
 var (
-	transcripts = map[string]string{
+	transcriptsDir = map[string]string{
 		".claude/projects/-srv-web/" + goingOn + ".jsonl":                                   `{"type":"user","message":"going on"}` + "\n",
 		".claude/projects/-srv-web/" + goingOn + "/subagents/agent-acf500b03a6ba4459.jsonl": "a subagent\n",
 		".claude/projects/-srv-web/" + earlier + ".jsonl":                                   "earlier\n",
@@ -104,7 +104,7 @@ func contents(t *testing.T, dir string) map[string]string {
 // holdsTranscripts fails unless a home holds the transcripts and nothing else.
 func holdsTranscripts(t *testing.T, home string) {
 	t.Helper()
-	if got, want := fmt.Sprint(contents(t, home)), fmt.Sprint(transcripts); got != want {
+	if got, want := fmt.Sprint(contents(t, home)), fmt.Sprint(transcriptsDir); got != want {
 		t.Errorf("the home holds\n%s\nwant\n%s", got, want)
 	}
 }
@@ -321,16 +321,16 @@ func playHome() error {
 // crashCopies are copies of a session with two subagents, and crashTexts what they hold.
 var (
 	crashTexts  = []string{entry(1, 100) + entry(2, 100), entry(3, 100), entry(4, 100)}
-	crashCopies = func() (out []store.Transcript) {
+	crashCopies = func() (out []transcripts.Transcript) {
 		for i, text := range crashTexts {
 			sum := sha256.Sum256([]byte(text))
-			out = append(out, store.Transcript{ID: int64(i), Agent: []string{"", "agent-a", "agent-b"}[i], Bytes: int64(len(text)), SHA256: sum[:]})
+			out = append(out, transcripts.Transcript{ID: int64(i), Agent: []string{"", "agent-a", "agent-b"}[i], Bytes: int64(len(text)), SHA256: sum[:]})
 		}
 		return out
 	}()
 )
 
-func readCrash(_ context.Context, t store.Transcript, out io.Writer) error {
+func readCrash(_ context.Context, t transcripts.Transcript, out io.Writer) error {
 	text := crashTexts[t.ID]
 	_, err := io.WriteString(out, text[:50]) // it comes in pieces
 	if err == nil {
@@ -414,7 +414,7 @@ func TestAHomeOutlivesEveryCrash(t *testing.T) {
 func crashes(t *testing.T, strace, calls string, n int) bool {
 	t.Helper()
 	h := Homes{Dir: filepath.Join(t.TempDir(), "home")}
-	for name, text := range transcripts {
+	for name, text := range transcriptsDir {
 		put(t, filepath.Join(h.Of(7), name), text)
 	}
 	put(t, filepath.Join(h.Of(7), ".config/go/env"), "evil")
@@ -430,7 +430,7 @@ func crashes(t *testing.T, strace, calls string, n int) bool {
 		t.Fatal(err)
 	}
 	got := contents(t, h.Of(7))
-	for name, text := range transcripts {
+	for name, text := range transcriptsDir {
 		if got[name] != text {
 			t.Errorf("killed at the %d. of %s: %s is %q", n, calls, name, got[name])
 		}

@@ -12,7 +12,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/transcripts"
 )
 
 const (
@@ -30,15 +31,15 @@ const (
 
 // Store holds copies of sessions' files: the methods of [*store.Store] that a mirror needs.
 type Store interface {
-	Transcripts(ctx context.Context, sessionID string) ([]store.Transcript, error)
-	SaveTranscripts(ctx context.Context, l store.Lease, parts []store.TranscriptPart) (saved bool, err error)
+	Transcripts(ctx context.Context, sessionID string) ([]transcripts.Transcript, error)
+	SaveTranscripts(ctx context.Context, l threads.Lease, parts []transcripts.Part) (saved bool, err error)
 }
 
 // Options configure a mirror.
 type Options struct {
 	Store     Store
 	Home      string // the folder of the thread's home
-	Lease     store.Lease
+	Lease     threads.Lease
 	SessionID string
 	// New says that the session is new, without copies yet.
 	New   bool
@@ -104,7 +105,7 @@ func (m *Mirror) turn(running bool) {
 }
 
 // End passes what is not copied yet to finish, which writes it with the end of a turn.
-func (m *Mirror) End(ctx context.Context, finish func([]store.TranscriptPart) error) error {
+func (m *Mirror) End(ctx context.Context, finish func([]transcripts.Part) error) error {
 	if m == nil {
 		return finish(nil)
 	}
@@ -151,7 +152,7 @@ func (m *Mirror) Run(ctx context.Context) {
 		running := m.running
 		m.mu.Unlock()
 		switch {
-		case errors.Is(err, store.ErrFenced) || ctx.Err() != nil:
+		case errors.Is(err, threads.ErrFenced) || ctx.Err() != nil:
 			return
 		case err != nil:
 			m.o.Log.Warn("copy the transcripts", zap.Error(err))
@@ -201,7 +202,7 @@ func (m *Mirror) Last(ctx context.Context) {
 	defer cancel()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.copyAll(ctx, afterTurn); err != nil && !errors.Is(err, store.ErrFenced) {
+	if err := m.copyAll(ctx, afterTurn); err != nil && !errors.Is(err, threads.ErrFenced) {
 		m.o.Log.Warn("copy the transcripts of a process that has ended", zap.Error(err))
 	}
 }
@@ -219,7 +220,7 @@ func (m *Mirror) copyAll(ctx context.Context, when moment) error {
 }
 
 // save writes parts. If a copy is not as expected, it is looked up again.
-func (m *Mirror) save(ctx context.Context, parts []store.TranscriptPart, then map[string]file) error {
+func (m *Mirror) save(ctx context.Context, parts []transcripts.Part, then map[string]file) error {
 	saved, err := m.o.Store.SaveTranscripts(ctx, m.o.Lease, parts)
 	if err != nil {
 		return err
@@ -258,7 +259,7 @@ func (m *Mirror) full() bool {
 
 // news is what is not copied of the session's files, in parts of bounded size, and the files' state once the parts
 // are written. Rewritten files are left for later unless they may be copied now.
-func (m *Mirror) news(ctx context.Context, when moment) (parts []store.TranscriptPart, then map[string]file, err error) {
+func (m *Mirror) news(ctx context.Context, when moment) (parts []transcripts.Part, then map[string]file, err error) {
 	if err := m.lookUp(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -279,7 +280,7 @@ func (m *Mirror) news(ctx context.Context, when moment) (parts []store.Transcrip
 	var errs []error
 	for _, k := range found {
 		name := k.agentID()
-		f := file{copied: store.Transcript{Agent: name}}
+		f := file{copied: transcripts.Transcript{Agent: name}}
 		if known := m.files[name]; known != nil {
 			f = *known
 		}
@@ -312,7 +313,7 @@ func (m *Mirror) news(ctx context.Context, when moment) (parts []store.Transcrip
 	return parts, then, errors.Join(errs...)
 }
 
-func partsSize(parts []store.TranscriptPart) (n int) {
+func partsSize(parts []transcripts.Part) (n int) {
 	for _, p := range parts {
 		for _, piece := range p.Pieces {
 			n += len(piece)
@@ -322,7 +323,7 @@ func partsSize(parts []store.TranscriptPart) (n int) {
 }
 
 // inspect reads what is not copied of a file. One with far more than there is room for counts as full.
-func (m *Mirror) inspect(root *os.Root, k keptFile, f file, room int64, when moment) (part store.TranscriptPart, then file, err error) {
+func (m *Mirror) inspect(root *os.Root, k keptFile, f file, room int64, when moment) (part transcripts.Part, then file, err error) {
 	src, err := k.open(root, keptProjects)
 	if err != nil || src == nil {
 		return part, f, err

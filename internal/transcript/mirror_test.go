@@ -18,7 +18,10 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/transcripts"
 )
 
 // copied is a thread's home with the mirror of its session.
@@ -37,9 +40,9 @@ func newCopied(t *testing.T) *copied {
 	t.Helper()
 	c := &copied{t: t, homes: Homes{Dir: filepath.Join(t.TempDir(), "home")}, store: storetest.New(t)}
 	ctx := t.Context()
-	inbox, _, err := c.store.Receive(ctx, store.Envelope{EventID: "e", Kind: store.KindMessage, TeamID: "T", ChannelID: "C", ThreadTS: "1.1", TS: "1.1", UserID: "U", Payload: []byte("{}")})
+	envelope, _, err := c.store.Receive(ctx, inbox.Envelope{EventID: "e", Kind: inbox.Message, TeamID: "T", ChannelID: "C", ThreadTS: "1.1", TS: "1.1", UserID: "U", Payload: []byte("{}")})
 	must(t, err)
-	_, _, err = c.store.AcceptPrompt(ctx, store.NewPrompt{InboxID: inbox, Thread: store.ThreadKey{TeamID: "T", ChannelID: "C", ThreadTS: "1.1"}, Project: "web", UserID: "U", UUID: uuid.NewString(), Text: "go"})
+	_, _, err = c.store.AcceptPrompt(ctx, inbox.NewPrompt{InboxID: envelope, Thread: threads.ThreadKey{TeamID: "T", ChannelID: "C", ThreadTS: "1.1"}, Project: "web", UserID: "U", UUID: uuid.NewString(), Text: "go"})
 	must(t, err)
 	must(t, os.MkdirAll(c.homes.Of(copiedThread), 0o700))
 	c.Mirror = NewMirror(Options{
@@ -51,7 +54,7 @@ func newCopied(t *testing.T) *copied {
 }
 
 // take takes the lease for a replica whose predecessor's has run out.
-func (c *copied) take(owner string) store.Lease {
+func (c *copied) take(owner string) threads.Lease {
 	c.t.Helper()
 	if c.Mirror != nil {
 		must(c.t, c.store.ReleaseLease(c.t.Context(), c.o.Lease, false))
@@ -60,7 +63,7 @@ func (c *copied) take(owner string) store.Lease {
 	if must(c.t, err); !ok {
 		c.t.Fatal("the lease is held")
 	}
-	return store.Lease{ThreadID: th.ID, Owner: owner, Epoch: th.LeaseEpoch}
+	return threads.Lease{ThreadID: th.ID, Owner: owner, Epoch: th.LeaseEpoch}
 }
 
 func (c *copied) path(name string) string {
@@ -160,11 +163,11 @@ func TestAMirrorFollowsItsFiles(t *testing.T) {
 	// A turn's end that fails has copied nothing; the next has all.
 	c.adds(own, three)
 	broken := errors.New("away")
-	if err := c.End(t.Context(), func([]store.TranscriptPart) error { return broken }); !errors.Is(err, broken) {
+	if err := c.End(t.Context(), func([]transcripts.Part) error { return broken }); !errors.Is(err, broken) {
 		t.Error(err)
 	}
-	var parts []store.TranscriptPart
-	must(t, c.End(t.Context(), func(p []store.TranscriptPart) error {
+	var parts []transcripts.Part
+	must(t, c.End(t.Context(), func(p []transcripts.Part) error {
 		parts = p
 		_, err := c.store.SaveTranscripts(t.Context(), c.o.Lease, p)
 		return err
@@ -173,7 +176,7 @@ func TestAMirrorFollowsItsFiles(t *testing.T) {
 	if len(parts) != 1 || len(parts[0].Pieces) != 1 {
 		t.Errorf("%d parts", len(parts))
 	}
-	must(t, c.End(t.Context(), func(p []store.TranscriptPart) error {
+	must(t, c.End(t.Context(), func(p []transcripts.Part) error {
 		if len(p) > 0 {
 			t.Error("what is copied is copied again")
 		}
@@ -181,7 +184,7 @@ func TestAMirrorFollowsItsFiles(t *testing.T) {
 	}))
 	// One that was not written, unbeknown to the mirror, is found out and mended.
 	c.adds(own, one)
-	must(t, c.End(t.Context(), func([]store.TranscriptPart) error { return nil }))
+	must(t, c.End(t.Context(), func([]transcripts.Part) error { return nil }))
 	c.adds(own, two)
 	if err := c.copyAll(t.Context(), inTurn); err == nil {
 		t.Error("nobody noticed")
@@ -353,11 +356,11 @@ func TestWhatCannotBeRestored(t *testing.T) {
 	c.writes(own, entry(1, 100))
 	copies, err := c.store.Transcripts(t.Context(), goingOn)
 	must(t, err)
-	damaged := func(_ context.Context, _ store.Transcript, out io.Writer) error {
+	damaged := func(_ context.Context, _ transcripts.Transcript, out io.Writer) error {
 		_, err := io.WriteString(out, "half")
-		return errors.Join(err, store.ErrDamaged)
+		return errors.Join(err, transcripts.ErrDamaged)
 	}
-	if back, err := c.homes.Restore(t.Context(), copiedThread, goingOn, copies, damaged); back || !errors.Is(err, store.ErrDamaged) {
+	if back, err := c.homes.Restore(t.Context(), copiedThread, goingOn, copies, damaged); back || !errors.Is(err, transcripts.ErrDamaged) {
 		t.Errorf("%v, %v", back, err)
 	}
 	if got := contents(t, filepath.Join(c.o.Home, keptProjects)); len(got) != 1 || got["-srv-web/"+own] != entry(1, 100) {
@@ -370,13 +373,13 @@ func TestWhatCannotBeRestored(t *testing.T) {
 	must(t, os.RemoveAll(c.o.Home))
 	copies, err = c.store.Transcripts(t.Context(), goingOn)
 	must(t, err)
-	some := func(ctx context.Context, tr store.Transcript, out io.Writer) error {
+	some := func(ctx context.Context, tr transcripts.Transcript, out io.Writer) error {
 		if tr.Agent != "" {
 			return damaged(ctx, tr, out)
 		}
 		return c.store.ReadTranscript(ctx, tr, out)
 	}
-	if back, err := c.homes.Restore(t.Context(), copiedThread, goingOn, copies, some); !back || !errors.Is(err, store.ErrDamaged) {
+	if back, err := c.homes.Restore(t.Context(), copiedThread, goingOn, copies, some); !back || !errors.Is(err, transcripts.ErrDamaged) {
 		t.Errorf("a subagent's is damaged: %v, %v", back, err)
 	}
 	if got := contents(t, filepath.Join(c.o.Home, keptProjects)); len(got) != 1 || got["-restored/"+own] != entry(1, 100)+entry(2, 100) {
@@ -409,10 +412,10 @@ func TestALateMirrorIsFenced(t *testing.T) {
 		t.Fatal(back, err)
 	}
 	late.adds(own, two)
-	if err := late.copyAll(t.Context(), afterTurn); !errors.Is(err, store.ErrFenced) {
+	if err := late.copyAll(t.Context(), afterTurn); !errors.Is(err, threads.ErrFenced) {
 		t.Errorf("the late one: %v", err)
 	}
-	must(t, late.End(t.Context(), func([]store.TranscriptPart) error { return nil })) // as if it had
+	must(t, late.End(t.Context(), func([]transcripts.Part) error { return nil })) // as if it had
 	file := filepath.Join(c.o.Home, keptProjects, "-restored", own)
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
 	must(t, err)

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"deckhand/internal/agent/claude"
-	"deckhand/internal/store"
+	"deckhand/internal/store/turns"
 )
 
 // A session that replaces an unresumable one is told what the database knows of that one: what authorised people
@@ -31,7 +31,7 @@ const recallEnds = "</earlier-conversation>\n\n"
 
 // Recall is the beginning of a new session's first prompt, with what was said in the session that it replaces,
 // oldest first; empty if nothing was.
-func Recall(said []store.Exchange) string {
+func Recall(said []turns.Exchange) string {
 	type line struct {
 		At      string `json:"at"`
 		User    string `json:"user"`

@@ -8,7 +8,7 @@ import (
 	"path"
 	"strings"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/transcripts"
 )
 
 // A process that resumes a session reads it from the thread's home, on the machine of its last process. Before it
@@ -22,12 +22,12 @@ func (e *HomeError) Error() string { return e.err.Error() }
 func (e *HomeError) Unwrap() error { return e.err }
 
 // ReadCopy writes a copy to out.
-type ReadCopy func(ctx context.Context, t store.Transcript, out io.Writer) error
+type ReadCopy func(ctx context.Context, t transcripts.Transcript, out io.Writer) error
 
 // Restore writes the copies of a session into the thread's home, unless its own file there begins with its copy,
-// and reports whether it did. [store.ErrDamaged] says that a copy could not be read: only a subagent's if it
+// and reports whether it did. [transcripts.ErrDamaged] says that a copy could not be read: only a subagent's if it
 // reports true. No process of the thread may run.
-func (h Homes) Restore(ctx context.Context, threadID int64, sessionID string, copies []store.Transcript, read ReadCopy) (bool, error) {
+func (h Homes) Restore(ctx context.Context, threadID int64, sessionID string, copies []transcripts.Transcript, read ReadCopy) (bool, error) {
 	if copies[0].Agent != "" {
 		return false, nil // subagents' files alone are not a session
 	}
@@ -59,7 +59,7 @@ func (h Homes) Restore(ctx context.Context, threadID int64, sessionID string, co
 	for _, c := range copies[1:] {
 		if name := c.Agent + ".jsonl"; agentName.MatchString(name) {
 			err := restoreFile(ctx, root, path.Join(keptProjects, slug, sessionID, "subagents", name), c, read)
-			if err != nil && !errors.Is(err, store.ErrDamaged) {
+			if err != nil && !errors.Is(err, transcripts.ErrDamaged) {
 				return false, err
 			}
 			damaged = errors.Join(damaged, err)
@@ -93,7 +93,7 @@ func removeSession(root *os.Root, sessionID string) (slug string, err error) {
 }
 
 // begins reports whether the thread's home has a readable file of the session that begins with its copy.
-func (h Homes) begins(threadID int64, sessionID string, t store.Transcript) bool {
+func (h Homes) begins(threadID int64, sessionID string, t transcripts.Transcript) bool {
 	root, err := openHome(h.Of(threadID))
 	if err != nil || root == nil {
 		return false
@@ -113,7 +113,7 @@ func (h Homes) begins(threadID int64, sessionID string, t store.Transcript) bool
 }
 
 // restoreFile writes a copy, and removes it if it is incomplete.
-func restoreFile(ctx context.Context, root *os.Root, name string, t store.Transcript, read ReadCopy) error {
+func restoreFile(ctx context.Context, root *os.Root, name string, t transcripts.Transcript, read ReadCopy) error {
 	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return &HomeError{err}
 	}

@@ -11,13 +11,13 @@ import (
 	"strings"
 
 	"deckhand/internal/agent/claude"
-	"deckhand/internal/store"
+	"deckhand/internal/store/transcripts"
 )
 
 // Copies has the copies of sessions: the methods of [*store.Store] that [Results] needs.
 type Copies interface {
-	Transcripts(ctx context.Context, sessionID string) ([]store.Transcript, error)
-	ReadTranscript(ctx context.Context, t store.Transcript, out io.Writer) error
+	Transcripts(ctx context.Context, sessionID string) ([]transcripts.Transcript, error)
+	ReadTranscript(ctx context.Context, t transcripts.Transcript, out io.Writer) error
 }
 
 // Result is a tool's result as the model read it. Everything in the session can have written it.
@@ -62,7 +62,7 @@ func Results(ctx context.Context, copies Copies, sessionID string, uses []string
 		}
 		err := copies.ReadTranscript(ctx, t, &lines{read: f.read})
 		switch {
-		case errors.Is(err, store.ErrDamaged):
+		case errors.Is(err, transcripts.ErrDamaged):
 			found.Damaged = true
 			continue // it is damaged
 		case err != nil:

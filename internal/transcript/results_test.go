@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/transcripts"
 )
 
 // copiesOf are copies by their subagents, the session's own first.
@@ -21,15 +21,15 @@ type copiesOf []struct {
 	err         error
 }
 
-func (c copiesOf) Transcripts(context.Context, string) (out []store.Transcript, _ error) {
+func (c copiesOf) Transcripts(context.Context, string) (out []transcripts.Transcript, _ error) {
 	for i, one := range c {
-		out = append(out, store.Transcript{ID: int64(i), Agent: one.agent})
+		out = append(out, transcripts.Transcript{ID: int64(i), Agent: one.agent})
 	}
 	return out, nil
 }
 
 // ReadTranscript cuts the text where it happens to be.
-func (c copiesOf) ReadTranscript(_ context.Context, t store.Transcript, out io.Writer) error {
+func (c copiesOf) ReadTranscript(_ context.Context, t transcripts.Transcript, out io.Writer) error {
 	for text := c[t.ID].text; text != ""; {
 		n := min(len(text), 97)
 		if _, err := out.Write([]byte(text[:n])); err != nil {
@@ -63,7 +63,7 @@ func TestResultsAreFoundInTheCopies(t *testing.T) {
 		gave("toolu_1", "a first one") + gave("toolu_1", "line\nand <!channel>\n") + gave("toolu_2", parts) +
 		gave("toolu_other", "it names toolu_3") + `{"type":"progress","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_3","content":"no result"}]}}` + "\n" +
 		`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_3"` // is not finished
-	copies := copiesOf{{text: own}, {agent: "agent-a", text: gave("toolu_4", "below"), err: store.ErrDamaged}, {agent: "agent-b", text: gave("toolu_5", strings.Repeat("x", 1<<20))}}
+	copies := copiesOf{{text: own}, {agent: "agent-a", text: gave("toolu_4", "below"), err: transcripts.ErrDamaged}, {agent: "agent-b", text: gave("toolu_5", strings.Repeat("x", 1<<20))}}
 	got, err := Results(t.Context(), copies, "s", []string{"toolu_1", "toolu_2", "toolu_3", "toolu_4", "toolu_5", ""})
 	if err != nil {
 		t.Fatal(err)
@@ -115,11 +115,11 @@ func BenchmarkResults(b *testing.B) {
 
 type wholeCopy string
 
-func (c wholeCopy) Transcripts(context.Context, string) ([]store.Transcript, error) {
-	return []store.Transcript{{}}, nil
+func (c wholeCopy) Transcripts(context.Context, string) ([]transcripts.Transcript, error) {
+	return []transcripts.Transcript{{}}, nil
 }
 
-func (c wholeCopy) ReadTranscript(_ context.Context, _ store.Transcript, out io.Writer) error {
+func (c wholeCopy) ReadTranscript(_ context.Context, _ transcripts.Transcript, out io.Writer) error {
 	_, err := io.WriteString(out, string(c))
 	return err
 }

@@ -8,17 +8,17 @@ import (
 	"time"
 
 	"deckhand/internal/agent/policy"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // Denial is what the model is told: the person's reason steers it.
-func Denial(a store.Approval) string {
+func Denial(a approvals.Approval) string {
 	switch {
-	case a.Kind == store.ApprovalQuestion:
+	case a.Kind == approvals.Question:
 		return strings.TrimSpace("The person does not want to answer this. " + a.Reason)
-	case a.Kind == store.ApprovalPlan && a.Reason != "":
+	case a.Kind == approvals.Plan && a.Reason != "":
 		return "The person wants you to keep planning: " + a.Reason
-	case a.Kind == store.ApprovalPlan:
+	case a.Kind == approvals.Plan:
 		return "The person did not accept the plan. Ask what to change."
 	case a.Reason != "":
 		return "The person denied this, and said: " + a.Reason
@@ -27,7 +27,7 @@ func Denial(a store.Approval) string {
 }
 
 // TimeToDecide is how long people had.
-func TimeToDecide(a store.Approval) time.Duration {
+func TimeToDecide(a approvals.Approval) time.Duration {
 	return a.ExpiresAt.Sub(a.CreatedAt).Round(time.Second)
 }
 
@@ -36,7 +36,7 @@ func TimeToDecide(a store.Approval) time.Duration {
 const noteMost = 8 << 10
 
 // callOf names a call for the model, on one line.
-func callOf(a store.Approval) string {
+func callOf(a approvals.Approval) string {
 	if a.ToolName == policy.NetworkTool {
 		return "A connection to " + HostOf(a)
 	}
@@ -48,15 +48,15 @@ func callOf(a store.Approval) string {
 }
 
 // answerTo tells the model what was decided about a call.
-func answerTo(a store.Approval) string {
+func answerTo(a approvals.Approval) string {
 	switch {
-	case a.Status == store.ApprovalDenied:
+	case a.Status == approvals.Denied:
 		return "was refused. " + Denial(a)
-	case a.Status == store.ApprovalExpired:
+	case a.Status == approvals.Expired:
 		return fmt.Sprintf("was not decided about within %s, and this team's policy takes that as a no. Do not try to get around it; go on without it, or say why it is needed.", TimeToDecide(a))
-	case a.Status == store.ApprovalPending:
+	case a.Status == approvals.Pending:
 		return "is not decided yet: make it again as it was."
-	case a.Kind == store.ApprovalQuestion:
+	case a.Kind == approvals.Question:
 		return "was answered: ask it again, word for word, and you get the answer."
 	case a.ToolName == policy.NetworkTool:
 		return "was allowed: run again what needs it."
@@ -67,11 +67,11 @@ func answerTo(a store.Approval) string {
 // WakeNote tells the model what became of the calls that waited when its turn was parked. paused
 // says that there is nothing to go on with: nobody has decided in time. expired is told of each
 // call of which the policy takes that as a no.
-func WakeNote(answers []store.Approval, expired func(store.Approval)) (note string, paused bool) {
+func WakeNote(answers []approvals.Approval, expired func(approvals.Approval)) (note string, paused bool) {
 	var lines []string
 	for _, a := range answers {
-		if a.Status == store.ApprovalExpired {
-			if a.Terms.OnTimeout != store.TimeoutDeny {
+		if a.Status == approvals.Expired {
+			if a.Terms.OnTimeout != approvals.TimeoutDeny {
 				return "", true
 			}
 			expired(a)

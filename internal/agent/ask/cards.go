@@ -8,13 +8,13 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // Card is a message that asks for some of a turn's calls. Once all of them have an answer it
 // is the message in which the turn goes on, up to the next card.
 type Card struct {
-	ID string // see store.Approval.CardID
+	ID string // see approvals.Approval.CardID
 	// From is the place in Content.Items of its first call, or of what came after the request
 	// if that has none: what is there or follows belongs to the card, but for what belongs to
 	// a later one.
@@ -29,7 +29,7 @@ type Card struct {
 
 // Open reports whether the CLI waits for an answer to something on the card.
 func (c Card) Open() bool {
-	return slices.ContainsFunc(c.Requests, func(r Request) bool { return r.Status == store.ApprovalPending })
+	return slices.ContainsFunc(c.Requests, func(r Request) bool { return r.Status == approvals.Pending })
 }
 
 // Request is a call on a card, and how people have decided about it.
@@ -38,7 +38,7 @@ type Request struct {
 	ToolUseID  string // of the call
 	ToolName   string
 	Host       string // that is asked for, in the middle of the call; else empty
-	Status     store.ApprovalStatus
+	Status     approvals.Status
 	By         []string // Slack users: who has denied it, or all who have approved
 	Quorum     int      // how many had to
 	ChangedBy  string   // who changed the input that ran; empty for nobody
@@ -47,23 +47,23 @@ type Request struct {
 }
 
 // RequestOf is an approval as its turn shows it.
-func RequestOf(a store.Approval) Request {
+func RequestOf(a approvals.Approval) Request {
 	r := Request{ApprovalID: a.ID, ToolUseID: a.ToolUseID, ToolName: a.ToolName, Status: a.Status, Quorum: a.Terms.Quorum, Reason: a.Reason}
 	if a.ToolName == policy.NetworkTool {
 		r.Host = HostOf(a)
 	}
 	for _, v := range a.Votes {
-		if v.Allow && (a.Status != store.ApprovalDenied || a.Terms.Quorum > 1) {
+		if v.Allow && (a.Status != approvals.Denied || a.Terms.Quorum > 1) {
 			r.By = append(r.By, v.UserID)
 		}
 	}
-	if a.Status == store.ApprovalDenied || a.Status == store.ApprovalAllowed && len(r.By) == 0 {
+	if a.Status == approvals.Denied || a.Status == approvals.Allowed && len(r.By) == 0 {
 		r.By = []string{a.DecidedBy}
 	}
 	if a.Edited.Times > 0 {
 		r.ChangedBy = a.Edited.By
 	}
-	if a.Kind == store.ApprovalQuestion && a.Answer != nil {
+	if a.Kind == approvals.Question && a.Answer != nil {
 		var answer struct{ Answers map[string]string }
 		if json.Unmarshal(a.Answer, &answer) == nil {
 			r.Answers = answer.Answers
@@ -86,7 +86,7 @@ func (d *Desk) openCard() string {
 }
 
 // putOnCard notes on which card a request is shown.
-func (d *Desk) putOnCard(a store.Approval) {
+func (d *Desk) putOnCard(a approvals.Approval) {
 	d.carded = len(d.Content.Items)
 	i := slices.IndexFunc(d.cards, func(c Card) bool { return c.ID == a.CardID })
 	if i < 0 {
@@ -103,7 +103,7 @@ func (d *Desk) putOnCard(a store.Approval) {
 }
 
 // noteEnd notes how a request on a card has ended.
-func (d *Desk) noteEnd(a store.Approval) {
+func (d *Desk) noteEnd(a approvals.Approval) {
 	for i, c := range d.cards {
 		if at := slices.IndexFunc(c.Requests, func(r Request) bool { return r.ApprovalID == a.ID }); at >= 0 {
 			d.cards[i].Requests = slices.Clone(c.Requests) // views have the old ones
@@ -113,12 +113,12 @@ func (d *Desk) noteEnd(a store.Approval) {
 }
 
 // ClosedCards are the cards of a turn that has ended: what nobody has decided about ended so, too.
-func (d *Desk) ClosedCards(status store.ApprovalStatus) []Card {
+func (d *Desk) ClosedCards(status approvals.Status) []Card {
 	cards := slices.Clone(d.cards)
 	for i, c := range cards {
 		cards[i].Requests = slices.Clone(c.Requests)
 		for at, r := range c.Requests {
-			if r.Status == store.ApprovalPending {
+			if r.Status == approvals.Pending {
 				cards[i].Requests[at].Status = status
 			}
 		}

@@ -8,14 +8,14 @@ import (
 	"strings"
 
 	"deckhand/internal/agent/policy"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // Change is an approval's input as a person would have it run instead, judged as a new
 // request would be. why is a sentence where it may not run so by their decision: the
 // policy denies it, or has it decided by other people, by more of them, or with a second
 // step. What was asked by milder terms never becomes what stricter ones are about.
-func Change(p *policy.Policy, a store.Approval, input json.RawMessage) (e store.Edit, why string) {
+func Change(p *policy.Policy, a approvals.Approval, input json.RawMessage) (e approvals.Edit, why string) {
 	call := policy.Call{Tool: a.ToolName, Input: input, Workspace: a.Workspace, Dir: a.Dir, Project: a.Project, Channel: a.ChannelID}
 	d := p.Decide(call)
 	rule, isRule := policy.Told(d.Rule)
@@ -33,7 +33,7 @@ func Change(p *policy.Policy, a store.Approval, input json.RawMessage) (e store.
 	case t.Dangerous, t.Fixed, t.Quorum > a.Terms.Quorum, !t.RequesterMayApprove && a.Terms.RequesterMay, !slices.Equal(t.Approvers, a.Terms.Approvers):
 		return e, "What you wrote is asked under stricter terms" + rule + " than this request. Deny this one with a reason, and have Deckhand ask for the other. The request waits as it was."
 	}
-	e = store.Edit{Input: input, Touches: Touched(call)}
+	e = approvals.Edit{Input: input, Touches: Touched(call)}
 	for _, risk := range policy.Assess(call) {
 		e.Risks = append(e.Risks, string(risk))
 	}
@@ -59,7 +59,7 @@ func Touched(c policy.Call) json.RawMessage {
 
 // ChangeNote is what the model is told of a call that ran as people changed it: the fields
 // that they changed, as they ran.
-func ChangeNote(a store.Approval) string {
+func ChangeNote(a approvals.Approval) string {
 	var before, after map[string]json.RawMessage
 	if json.Unmarshal(a.Input, &before) != nil || json.Unmarshal(a.Edited.Input, &after) != nil {
 		before, after = nil, map[string]json.RawMessage{"input": a.Edited.Input}

@@ -10,19 +10,20 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/pg"
 )
 
 // Decided answers the CLI for an approval that has ended by a decision. The
 // right to answer is claimed in the database first, and it is given once: with the
 // decision, when that was made on this replica, else now.
-func (d *Desk) Decided(ctx context.Context, id string, decided *store.Approval) error {
+func (d *Desk) Decided(ctx context.Context, id string, decided *approvals.Approval) error {
 	requested, ok := d.asked[id]
 	if !ok {
 		return nil // its process is gone, or it was cancelled: it is bound when asked again
 	}
 	about := d.hosts.Of(id)
-	var a store.Approval
+	var a approvals.Approval
 	var err error
 	switch {
 	case decided != nil && decided.Delivered:
@@ -30,12 +31,12 @@ func (d *Desk) Decided(ctx context.Context, id string, decided *store.Approval) 
 	case about != nil && about.question == nil:
 		// Whoever asked has left. It counts as delivered when somebody waits for it again,
 		// in a process that goes on with this turn.
-		if a, err = d.Store.ApprovalByID(ctx, id); err == nil && a.Status != store.ApprovalAllowed && a.Status != store.ApprovalDenied {
+		if a, err = d.Store.ApprovalByID(ctx, id); err == nil && a.Status != approvals.Allowed && a.Status != approvals.Denied {
 			return d.onUndecided(ctx, id)
 		}
 	default:
 		a, err = d.Store.Deliver(ctx, d.Worker.Lease(), id)
-		if errors.Is(err, store.ErrNotFound) {
+		if errors.Is(err, pg.ErrNotFound) {
 			return d.onUndecided(ctx, id) // it ended otherwise
 		}
 	}
@@ -53,13 +54,13 @@ func (d *Desk) Decided(ctx context.Context, id string, decided *store.Approval) 
 	return nil
 }
 
-func (d *Desk) answer(a, requested store.Approval) error {
+func (d *Desk) answer(a, requested approvals.Approval) error {
 	proc := d.Process
-	*d.Content = d.Content.Fold(&claude.Decision{RequestID: requested.RequestID, Allowed: a.Status == store.ApprovalAllowed, Input: a.Edited.Input})
+	*d.Content = d.Content.Fold(&claude.Decision{RequestID: requested.RequestID, Allowed: a.Status == approvals.Allowed, Input: a.Edited.Input})
 	if d.Worker.Stopping() {
 		return d.reply(proc.Deny(requested.RequestID, Stopped, true)) // whatever was decided: somebody stopped it
 	}
-	if a.Status == store.ApprovalDenied {
+	if a.Status == approvals.Denied {
 		return d.reply(proc.Deny(requested.RequestID, Denial(a), false))
 	}
 	// What runs is what was asked for, and what was asked for is what was shown.
@@ -67,7 +68,7 @@ func (d *Desk) answer(a, requested store.Approval) error {
 		return d.reply(proc.Deny(requested.RequestID, "The approval does not match this request. Ask again.", false))
 	}
 	input := a.ToRun()
-	if a.Kind == store.ApprovalQuestion && a.Answer != nil {
+	if a.Kind == approvals.Question && a.Answer != nil {
 		input = a.Answer
 	}
 	call := d.call(requested.ToolName, input, d.cwd[requested.ToolUseID])
@@ -90,7 +91,7 @@ func (d *Desk) onUndecided(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if a.Status != store.ApprovalExpired {
+	if a.Status != approvals.Expired {
 		return nil
 	}
 	requested, about := d.asked[id], d.hosts.Of(id)
@@ -102,7 +103,7 @@ func (d *Desk) onUndecided(ctx context.Context, id string) error {
 		d.hostUndecided(ctx, about, a, waited)
 		return nil
 	}
-	if a.Terms.OnTimeout == store.TimeoutDeny {
+	if a.Terms.OnTimeout == approvals.TimeoutDeny {
 		SayExpired(ctx, d.Worker.Say, a)
 		d.Worker.Show()
 		return d.reply(d.Process.Deny(requested.RequestID,
@@ -113,14 +114,14 @@ func (d *Desk) onUndecided(ctx context.Context, id string) error {
 }
 
 // SayExpired says that nobody has decided, which the policy takes as a no.
-func SayExpired(ctx context.Context, say func(context.Context, string), a store.Approval) {
+func SayExpired(ctx context.Context, say func(context.Context, string), a approvals.Approval) {
 	what, so := a.ToolName, "it did not run"
 	switch {
 	case what == policy.NetworkTool:
 		what, so = HostOf(a), "it is not reached"
-	case a.Kind == store.ApprovalQuestion:
+	case a.Kind == approvals.Question:
 		what, so = "its question", "it was not answered"
-	case a.Kind == store.ApprovalPlan:
+	case a.Kind == approvals.Plan:
 		what, so = "the plan", "work on it did not start"
 	}
 	say(ctx, fmt.Sprintf("Nobody decided about %s within %s. The policy takes that as a no, so %s and the work goes on without it.", what, TimeToDecide(a), so))
@@ -149,7 +150,7 @@ func (d *Desk) Withdrawn(ctx context.Context, requestID string) error {
 }
 
 // forget notes how an approval has ended that the CLI does not wait for any more.
-func (d *Desk) forget(a store.Approval) {
+func (d *Desk) forget(a approvals.Approval) {
 	d.Waiting.Delete(a.ID)
 	delete(d.asked, a.ID)
 	d.noteEnd(a)
@@ -162,7 +163,7 @@ func (d *Desk) Missed(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if a.Status != store.ApprovalPending {
+		if a.Status != approvals.Pending {
 			if err := d.Decided(ctx, id, nil); err != nil {
 				return err
 			}

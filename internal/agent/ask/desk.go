@@ -16,7 +16,10 @@ import (
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/gitway"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/forges"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/turns"
 )
 
 const (
@@ -28,17 +31,17 @@ const (
 
 // Store keeps what is asked and decided: [*store.Store], which tells what each method does.
 type Store interface {
-	Ask(ctx context.Context, l store.Lease, a store.Approval) (store.Approval, error)
-	Deliver(ctx context.Context, l store.Lease, id string) (store.Approval, error)
-	CancelApproval(ctx context.Context, l store.Lease, id string) (store.Approval, bool, error)
-	ApprovalByID(ctx context.Context, id string) (store.Approval, error)
-	KnowTool(ctx context.Context, l store.Lease, tool string, told []store.ToolText) (*store.ToolChange, error)
-	LiveGrants(ctx context.Context, l store.Lease, sessionID string, tools []string, inputSHA256 [32]byte) ([]store.LiveGrant, error)
+	Ask(ctx context.Context, l threads.Lease, a approvals.Approval) (approvals.Approval, error)
+	Deliver(ctx context.Context, l threads.Lease, id string) (approvals.Approval, error)
+	CancelApproval(ctx context.Context, l threads.Lease, id string) (approvals.Approval, bool, error)
+	ApprovalByID(ctx context.Context, id string) (approvals.Approval, error)
+	KnowTool(ctx context.Context, l threads.Lease, tool string, told []approvals.ToolText) (*approvals.ToolChange, error)
+	LiveGrants(ctx context.Context, l threads.Lease, sessionID string, tools []string, inputSHA256 [32]byte) ([]approvals.LiveGrant, error)
 }
 
 // Worker is the worker of the desk's thread. It holds the lease, and runs the turn.
 type Worker interface {
-	Lease() store.Lease
+	Lease() threads.Lease
 	// Stopping reports whether the turn has been told to end: nothing more is run or asked in it.
 	Stopping() bool
 	// Show shows people the turn as it stands now.
@@ -63,18 +66,18 @@ type Process interface {
 	AllowPush(toolUseID string, p gitway.Pass)
 	EndPush(toolUseID string)
 	Offered(tool string) []gateway.Tool
-	Outgoing(ctx context.Context, dir string, p policy.Push) *store.Push
+	Outgoing(ctx context.Context, dir string, p policy.Push) *forges.Push
 }
 
 // Options are what a desk has to know of its turn. All are required but Pulls.
 type Options struct {
 	Store  Store
 	Worker Worker
-	Front  interface{ ShowApproval(store.Approval) }
+	Front  interface{ ShowApproval(approvals.Approval) }
 	// Authoriser reports whether a person is entitled to decide about an approval now. It may
 	// have to ask the chat, for as long as ctx lasts.
 	Authoriser interface {
-		MayDecide(ctx context.Context, userID string, a store.Approval) bool
+		MayDecide(ctx context.Context, userID string, a approvals.Approval) bool
 	}
 	Policy   *policy.Policy
 	Process  Process
@@ -85,12 +88,12 @@ type Options struct {
 	// Pulls look at pull requests; nil where sessions open none.
 	Pulls interface {
 		Source(c policy.Call, branch string) (leaves policy.Push, looked bool)
-		Look(ctx context.Context, threadID int64, requester string, c policy.Call, push *store.Push) (*store.Push, error)
+		Look(ctx context.Context, threadID int64, requester string, c policy.Call, push *forges.Push) (*forges.Push, error)
 	}
 	// Waiting has the ids of the approvals that this process's CLIs wait for, of all threads.
 	Waiting *sync.Map
-	Thread  store.Thread
-	Turn    store.Turn
+	Thread  threads.Thread
+	Turn    turns.Turn
 	// SessionID is the turn's, Folder where it works, Home where the CLI keeps its session.
 	SessionID, Folder, Home string
 	ReachesForge            bool
@@ -104,13 +107,13 @@ type Options struct {
 // the turn's worker.
 type Desk struct {
 	Options
-	asked     map[string]store.Approval // approvals that the CLI waits for, by our id
-	cwd       map[string]string         // where a tool call runs, by its id
-	granted   map[string]Grant          // the calls that a grant allowed, by their ids
-	changed   map[string]string         // what the model is told of a call that ran as people changed it, by its id
-	ofAgents  map[string]bool           // requests of subagents, by id
-	told      map[string]toldTool       // what the model is told of MCP servers' tools, by their names
-	checks    map[string]*check         // calls that wait for what a look-up says, by request id
+	asked     map[string]approvals.Approval // approvals that the CLI waits for, by our id
+	cwd       map[string]string             // where a tool call runs, by its id
+	granted   map[string]Grant              // the calls that a grant allowed, by their ids
+	changed   map[string]string             // what the model is told of a call that ran as people changed it, by its id
+	ofAgents  map[string]bool               // requests of subagents, by id
+	told      map[string]toldTool           // what the model is told of MCP servers' tools, by their names
+	checks    map[string]*check             // calls that wait for what a look-up says, by request id
 	cards     []Card
 	carded    int // how many items there were when the last request was put on one
 	running   Running
@@ -123,7 +126,7 @@ type Desk struct {
 // New is the desk of a turn that begins.
 func New(o Options) *Desk {
 	return &Desk{
-		Options: o, asked: map[string]store.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, changed: map[string]string{},
+		Options: o, asked: map[string]approvals.Approval{}, cwd: map[string]string{}, granted: map[string]Grant{}, changed: map[string]string{},
 		ofAgents: map[string]bool{}, checks: map[string]*check{}, told: map[string]toldTool{}, hosts: NewHosts(o.Span, o.Thread.Project),
 	}
 }
@@ -135,12 +138,12 @@ type Grant struct {
 }
 
 // Open are the approvals that the CLI waits for.
-func (d *Desk) Open() []store.Approval {
-	open := make([]store.Approval, 0, len(d.asked))
+func (d *Desk) Open() []approvals.Approval {
+	open := make([]approvals.Approval, 0, len(d.asked))
 	for _, a := range d.asked {
 		open = append(open, a)
 	}
-	slices.SortFunc(open, func(a, b store.Approval) int {
+	slices.SortFunc(open, func(a, b approvals.Approval) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
 	return open
@@ -195,14 +198,14 @@ func (d *Desk) decide(c policy.Call) policy.Decision {
 }
 
 // request is a new approval of the turn, as the policy wants it.
-func (d *Desk) request(requestID, toolUseID string, c policy.Call, by policy.Decision) store.Approval {
+func (d *Desk) request(requestID, toolUseID string, c policy.Call, by policy.Decision) approvals.Approval {
 	kind := KindOf(c.Tool)
-	if kind == store.ApprovalQuestion {
+	if kind == approvals.Question {
 		// It is put to the person who asked; whoever may give work may answer.
 		by.Terms = policy.Terms{Quorum: 1, RequesterMayApprove: true, Timeout: by.Terms.Timeout, OnTimeout: by.Terms.OnTimeout, Because: by.Terms.Because}
 	}
 	told := d.told[c.Tool]
-	return store.Approval{
+	return approvals.Approval{
 		ToolSHA256: told.sum, ToolChange: told.change,
 		ID: NewID(), SessionID: d.SessionID, TurnID: d.Turn.ID, Kind: kind,
 		RequestID: requestID, ToolUseID: toolUseID, ToolName: c.Tool, Input: c.Input, RequestedBy: d.Turn.RequestedBy,
@@ -212,7 +215,7 @@ func (d *Desk) request(requestID, toolUseID string, c policy.Call, by policy.Dec
 
 // record writes a request of the turn to the database, which may hold a decision about it
 // already.
-func (d *Desk) record(ctx context.Context, a store.Approval) (store.Approval, error) {
+func (d *Desk) record(ctx context.Context, a approvals.Approval) (approvals.Approval, error) {
 	out, err := d.Store.Ask(ctx, d.Worker.Lease(), a)
 	if err == nil && !claude.ToolKeepsList(a.ToolName) {
 		d.steps++
@@ -223,7 +226,7 @@ func (d *Desk) record(ctx context.Context, a store.Approval) (store.Approval, er
 // begins notes that a call may run now, and opens the way to the forge for one that was
 // allowed as a push, to the commits that were approved, or to any; and to the provider's web
 // search for one that was allowed as a search.
-func (d *Desk) begins(toolUseID string, c policy.Call, approved *store.Push) {
+func (d *Desk) begins(toolUseID string, c policy.Call, approved *forges.Push) {
 	if pass, push := PassOf(c, approved); push {
 		d.Process.AllowPush(toolUseID, pass)
 	}
@@ -297,7 +300,7 @@ func (d *Desk) reply(err error) error {
 }
 
 // matches reports whether an approval is about what was asked, to the byte.
-func (d *Desk) matches(a, requested store.Approval) bool {
+func (d *Desk) matches(a, requested approvals.Approval) bool {
 	sum := sha256.Sum256(requested.Input)
 	if sum == a.InputSHA256 && sum == sha256.Sum256(a.Input) {
 		return true

@@ -12,14 +12,15 @@ import (
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/gateway"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/turns"
 )
 
 // TestTheWebIsSearchedWhileASearchRuns: a command that runs cannot have the provider search.
 func TestTheWebIsSearchedWhileASearchRuns(t *testing.T) {
 	t.Parallel()
-	m := spend.New(spend.Config{Store: new(memstore.Store)}).NewMeter(spend.Session{Log: zap.NewNop(), OnHeld: func() {}, OnStray: func(store.ThreadKey) {}})
-	m.BeginTurn(store.Turn{ID: 1, RequestedBy: "U1"})
+	m := spend.New(spend.Config{Store: new(memstore.Store)}).NewMeter(spend.Session{Log: zap.NewNop(), OnHeld: func() {}, OnStray: func(threads.ThreadKey) {}})
+	m.BeginTurn(turns.Turn{ID: 1, RequestedBy: "U1"})
 	d := New(Options{Searches: m, Process: pushless{}, Span: t.Context()})
 	searches := func(when string, want bool) {
 		t.Helper()

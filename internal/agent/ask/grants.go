@@ -14,7 +14,8 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway/egress"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/pg"
 )
 
 // A call that the policy would ask for is allowed if somebody allowed the like of it
@@ -36,10 +37,10 @@ type check struct {
 	requestID, toolUseID, cwd string
 
 	host     *Host
-	asks     *store.Approval
+	asks     *approvals.Approval
 	call     policy.Call
 	decision policy.Decision
-	grants   []store.LiveGrant // that cover the call, by whomever
+	grants   []approvals.LiveGrant // that cover the call, by whomever
 	cancel   context.CancelFunc
 }
 
@@ -52,7 +53,7 @@ func (d *Desk) checkGrants(ctx context.Context, c *check) error {
 		if err != nil {
 			return err
 		}
-		c.grants = slices.DeleteFunc(live, func(g store.LiveGrant) bool {
+		c.grants = slices.DeleteFunc(live, func(g approvals.LiveGrant) bool {
 			return !slices.Equal(g.Approvers, a.Terms.Approvers) || !d.toldAsWhen(g, c.call.Tool) || !d.covers(g, c.call)
 		})
 	}
@@ -70,13 +71,13 @@ func (d *Desk) checkGrants(ctx context.Context, c *check) error {
 	return nil
 }
 
-func (d *Desk) liveGrants(ctx context.Context, c *check) ([]store.LiveGrant, error) {
+func (d *Desk) liveGrants(ctx context.Context, c *check) ([]approvals.LiveGrant, error) {
 	return d.Store.LiveGrants(ctx, d.Worker.Lease(), d.SessionID, policy.Siblings(c.call.Tool), sha256.Sum256(c.call.Input))
 }
 
 // entitled are the makers of the grants who may decide about the request themselves,
 // now. Each is looked up once, all at once.
-func (d *Desk) entitled(ctx context.Context, grants []store.LiveGrant, a store.Approval) map[string]bool {
+func (d *Desk) entitled(ctx context.Context, grants []approvals.LiveGrant, a approvals.Approval) map[string]bool {
 	var mu sync.Mutex
 	var lookups sync.WaitGroup
 	asked, out := map[string]bool{}, map[string]bool{}
@@ -133,15 +134,15 @@ func (d *Desk) onChecked(ctx context.Context, c *check, entitled map[string]bool
 
 // useGrant commits that a grant allows a call. held is false when it was revoked, or has
 // expired, in this moment. Connections to a host under one grant have one row in a turn.
-func (d *Desk) useGrant(ctx context.Context, c *check, g store.LiveGrant) (held bool, err error) {
+func (d *Desk) useGrant(ctx context.Context, c *check, g approvals.LiveGrant) (held bool, err error) {
 	if c.host != nil && c.host.grants[g.ID] {
 		live, err := d.liveGrants(ctx, c)
-		return slices.ContainsFunc(live, func(l store.LiveGrant) bool { return l.ID == g.ID }), err
+		return slices.ContainsFunc(live, func(l approvals.LiveGrant) bool { return l.ID == g.ID }), err
 	}
 	a := d.request(c.requestID, c.toolUseID, c.call, c.decision)
-	a.Status, a.DecidedBy, a.DecidedVia, a.GrantID = store.ApprovalAllowed, g.CreatedBy, "grant", g.ID
+	a.Status, a.DecidedBy, a.DecidedVia, a.GrantID = approvals.Allowed, g.CreatedBy, "grant", g.ID
 	_, err = d.record(ctx, a)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return false, nil
 	}
 	if err == nil && c.host != nil {
@@ -165,7 +166,7 @@ func (d *Desk) askPerson(ctx context.Context, c *check) error {
 	return d.reply(d.Process.AnswerPreToolUse(c.requestID, claude.HookAsk, ""))
 }
 
-func (d *Desk) covers(g store.LiveGrant, c policy.Call) bool {
+func (d *Desk) covers(g approvals.LiveGrant, c policy.Call) bool {
 	if g.Pattern == "" {
 		return true // this very input
 	}

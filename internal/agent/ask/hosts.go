@@ -8,7 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"deckhand/internal/gateway/egress"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 const (
@@ -94,9 +94,9 @@ func (h *Hosts) Of(approvalID string) *Host {
 
 // Decide passes a decision on to the connections that wait for the host. Where none does
 // any more, the next one finds it.
-func (h *Hosts) Decide(host *Host, a store.Approval) {
+func (h *Hosts) Decide(host *Host, a approvals.Approval) {
 	switch {
-	case a.Status == store.ApprovalAllowed:
+	case a.Status == approvals.Allowed:
 		h.settle(host, egress.Answer{Allow: true, During: h.turn})
 	case a.DecidedVia == "rule":
 		h.settle(host, Refusal("%s", a.Reason))
@@ -139,7 +139,7 @@ func (h *Hosts) Refuse(why string) {
 }
 
 // HostOf is host:port of a call of policy.NetworkTool.
-func HostOf(a store.Approval) string {
+func HostOf(a approvals.Approval) string {
 	in := gjson.ParseBytes(a.Input)
 	return net.JoinHostPort(in.Get("host").String(), in.Get("port").String())
 }

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"deckhand/internal/agent/policy"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/forges"
 )
 
 // A push that people are asked about is looked at first: which commits it would bring to the
@@ -28,28 +29,28 @@ func (d *Desk) unseen(c policy.Call) string {
 }
 
 // denyUnseen commits that such a call is denied.
-func (d *Desk) denyUnseen(ctx context.Context, a store.Approval, why string) error {
-	a.Kind, a.Status, a.DecidedBy, a.DecidedVia, a.Reason = store.ApprovalTool, store.ApprovalDenied, "rule", "rule", why
+func (d *Desk) denyUnseen(ctx context.Context, a approvals.Approval, why string) error {
+	a.Kind, a.Status, a.DecidedBy, a.DecidedVia, a.Reason = approvals.Tool, approvals.Denied, "rule", "rule", why
 	_, err := d.record(ctx, a)
 	return err
 }
 
 // askAboutPush has people asked about a push, once it was looked at. onLooked follows.
-func (d *Desk) askAboutPush(ctx context.Context, a store.Approval, c policy.Call) error {
+func (d *Desk) askAboutPush(ctx context.Context, a approvals.Approval, c policy.Call) error {
 	plain, ok := policy.PlainPush(c)
 	if !ok {
-		a.Push = &store.Push{Unknown: "It is part of a longer command, or not written plainly."}
+		a.Push = &forges.Push{Unknown: "It is part of a longer command, or not written plainly."}
 		return d.ask(ctx, a, c, nil)
 	}
-	d.look(ctx, a, c, func(ctx context.Context) (*store.Push, string) { return d.Process.Outgoing(ctx, c.Dir, plain), "" })
+	d.look(ctx, a, c, func(ctx context.Context) (*forges.Push, string) { return d.Process.Outgoing(ctx, c.Dir, plain), "" })
 	return nil
 }
 
 // askAboutPull has people asked about a pull request, once it was looked at: what its push
 // would bring, if it pushes, and how it stands at the forge. onLooked follows.
-func (d *Desk) askAboutPull(ctx context.Context, a store.Approval, c policy.Call, leaves policy.Push) error {
-	d.look(ctx, a, c, func(ctx context.Context) (*store.Push, string) {
-		var push *store.Push
+func (d *Desk) askAboutPull(ctx context.Context, a approvals.Approval, c policy.Call, leaves policy.Push) error {
+	d.look(ctx, a, c, func(ctx context.Context) (*forges.Push, string) {
+		var push *forges.Push
 		if len(leaves.Specs) > 0 {
 			push = d.Process.Outgoing(ctx, "", leaves)
 		}
@@ -66,7 +67,7 @@ func (d *Desk) askAboutPull(ctx context.Context, a store.Approval, c policy.Call
 }
 
 // look looks beside the loop at what people are to be asked about, and says why they are not.
-func (d *Desk) look(ctx context.Context, a store.Approval, call policy.Call, see func(context.Context) (push *store.Push, refused string)) {
+func (d *Desk) look(ctx context.Context, a approvals.Approval, call policy.Call, see func(context.Context) (push *forges.Push, refused string)) {
 	c := &check{requestID: a.RequestID, toolUseID: a.ToolUseID, call: call, asks: &a}
 	ctx, c.cancel = context.WithTimeoutCause(ctx, LookTimeout, fmt.Errorf("it took more than %s", LookTimeout))
 	d.checks[a.RequestID] = c
@@ -78,7 +79,7 @@ func (d *Desk) look(ctx context.Context, a store.Approval, call policy.Call, see
 }
 
 // onLooked asks about a push that was looked at, unless nobody waits for it any more.
-func (d *Desk) onLooked(ctx context.Context, c *check, push *store.Push, refused string) error {
+func (d *Desk) onLooked(ctx context.Context, c *check, push *forges.Push, refused string) error {
 	if d.checks[c.requestID] != c {
 		return nil
 	}

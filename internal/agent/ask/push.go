@@ -9,14 +9,14 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway/gitway"
-	"deckhand/internal/store"
+	"deckhand/internal/store/forges"
 )
 
 // mostRan bounds the commands that are told beside a push.
 const mostRan = 3
 
 // RanSinceChange are the last commands of a turn since it changed a file last.
-func RanSinceChange(o claude.Output) (ran []store.PushRan) {
+func RanSinceChange(o claude.Output) (ran []forges.PushRan) {
 	for _, item := range slices.Backward(o.Items) {
 		if item.Tool == nil || item.ParentID != "" {
 			continue
@@ -30,7 +30,7 @@ func RanSinceChange(o claude.Output) (ran []store.PushRan) {
 			}
 			command := gjson.GetBytes(item.Tool.Input, "command").String()
 			command = strings.ReplaceAll(strings.ToValidUTF8(command[:min(len(command), 300)], ""), "\x00", "")
-			ran = append([]store.PushRan{{Command: command, Failed: item.Tool.State == claude.ToolFailed}}, ran...)
+			ran = append([]forges.PushRan{{Command: command, Failed: item.Tool.State == claude.ToolFailed}}, ran...)
 			if len(ran) == mostRan {
 				return ran
 			}
@@ -40,7 +40,7 @@ func RanSinceChange(o claude.Output) (ran []store.PushRan) {
 }
 
 // PassOf is what pushes of an approved call may do.
-func PassOf(c policy.Call, approved *store.Push) (p gitway.Pass, pushes bool) {
+func PassOf(c policy.Call, approved *forges.Push) (p gitway.Pass, pushes bool) {
 	pushes, p.Force = policy.Pushes(c)
 	if approved == nil || len(approved.Refs) == 0 {
 		return p, pushes

@@ -9,21 +9,21 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway/gitway"
-	"deckhand/internal/store"
+	"deckhand/internal/store/forges"
 )
 
 // A call that was approved with commits passes these; one that a rule allowed passes any.
 func TestPassOf(t *testing.T) {
 	t.Parallel()
 	call := policy.Call{Tool: "Bash", Input: json.RawMessage(`{"command":"git push -f origin x"}`), Workspace: t.TempDir()}
-	approved := &store.Push{Repository: "forge/web", Refs: []store.PushRef{{Name: "refs/heads/x", Old: "a", New: "b"}}}
+	approved := &forges.Push{Repository: "forge/web", Refs: []forges.PushRef{{Name: "refs/heads/x", Old: "a", New: "b"}}}
 	for name, tt := range map[string]struct {
-		push *store.Push
+		push *forges.Push
 		want gitway.Pass
 	}{
 		"a rule":                   {nil, gitway.Pass{Force: true}},
 		"what was approved":        {approved, gitway.Pass{Force: true, Repository: "forge/web", Refs: []gitway.Ref{{Name: "refs/heads/x", Old: "a", New: "b"}}}},
-		"what nobody could see in": {&store.Push{Unknown: "it took too long"}, gitway.Pass{Force: true}},
+		"what nobody could see in": {&forges.Push{Unknown: "it took too long"}, gitway.Pass{Force: true}},
 	} {
 		got, pushes := PassOf(call, tt.push)
 		if diff := cmp.Diff(tt.want, got); diff != "" || !pushes {
@@ -44,7 +44,7 @@ func TestRanSinceChange(t *testing.T) {
 		{Text: "said"},
 		use("Bash", `{"command":"git push"}`, claude.ToolAsked),
 	}}
-	if diff := cmp.Diff([]store.PushRan{{Command: "one"}, {Command: "two", Failed: true}}, RanSinceChange(o)); diff != "" {
+	if diff := cmp.Diff([]forges.PushRan{{Command: "one"}, {Command: "two", Failed: true}}, RanSinceChange(o)); diff != "" {
 		t.Error(diff)
 	}
 }

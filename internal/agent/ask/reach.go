@@ -6,7 +6,7 @@ import (
 
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway/egress"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // With network: ask, a connection to a host that the project does not list waits until its
@@ -59,7 +59,7 @@ func (d *Desk) askAboutHost(ctx context.Context, c *check) error {
 }
 
 // answerHost passes a decision on to the connections that wait for it.
-func (d *Desk) answerHost(host *Host, a, requested store.Approval) {
+func (d *Desk) answerHost(host *Host, a, requested approvals.Approval) {
 	switch {
 	case d.Worker.Stopping():
 		d.hosts.settle(host, Refusal(Stopped))
@@ -71,8 +71,8 @@ func (d *Desk) answerHost(host *Host, a, requested store.Approval) {
 }
 
 // hostUndecided ends the wait for a decision about a host whose time has run out.
-func (d *Desk) hostUndecided(ctx context.Context, host *Host, a store.Approval, waited time.Duration) {
-	if a.Terms.OnTimeout == store.TimeoutDeny {
+func (d *Desk) hostUndecided(ctx context.Context, host *Host, a approvals.Approval, waited time.Duration) {
+	if a.Terms.OnTimeout == approvals.TimeoutDeny {
 		SayExpired(ctx, d.Worker.Say, a)
 		d.hosts.settle(host, Refusal("Nobody decided about %s within %s, and this team's policy takes that as a no. Do not try to get around it; go on without it, or say why it is needed.", HostOf(a), waited))
 		d.Worker.Show()

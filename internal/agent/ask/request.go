@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"deckhand/internal/agent/policy"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // NewID is what a button carries: some 128 random bits, nothing else. Its first
@@ -19,25 +19,25 @@ func NewID() string {
 }
 
 // TermsOf are the terms by which a request is decided.
-func TermsOf(d policy.Decision) store.Terms {
+func TermsOf(d policy.Decision) approvals.Terms {
 	because := d.Why
 	if d.Terms.Because != "" {
 		because = strings.TrimSpace(d.Terms.Because + " " + because)
 	}
-	return store.Terms{
+	return approvals.Terms{
 		Rule: d.Rule, Because: because, Approvers: d.Terms.Approvers, Quorum: d.Terms.Quorum,
-		RequesterMay: d.Terms.RequesterMayApprove, OnTimeout: store.TimeoutAction(d.Terms.OnTimeout),
+		RequesterMay: d.Terms.RequesterMayApprove, OnTimeout: approvals.TimeoutAction(d.Terms.OnTimeout),
 		Dangerous: d.Terms.Dangerous, Grantable: d.Grantable, Fixed: d.Terms.Fixed,
 	}
 }
 
 // KindOf is what a call of a tool asks for.
-func KindOf(tool string) store.ApprovalKind {
+func KindOf(tool string) approvals.Kind {
 	switch tool {
 	case "AskUserQuestion":
-		return store.ApprovalQuestion
+		return approvals.Question
 	case "ExitPlanMode":
-		return store.ApprovalPlan
+		return approvals.Plan
 	}
-	return store.ApprovalTool
+	return approvals.Tool
 }

@@ -6,7 +6,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // Hook decides a tool call before it runs, by rule or by grant (see grants.go), or has
@@ -33,7 +33,7 @@ func (d *Desk) Hook(ctx context.Context, h *claude.HookCallback) error {
 	if by.Contained && !claude.ToolKeepsList(call.Tool) {
 		d.contained++
 	}
-	if a.Status == store.ApprovalDenied {
+	if a.Status == approvals.Denied {
 		return d.reply(d.Process.AnswerPreToolUse(h.RequestID, claude.HookDeny, a.Reason))
 	}
 	d.begins(h.ToolUseID, call, nil)
@@ -48,11 +48,11 @@ func RefuseHook(p Process, h *claude.HookCallback, why string) error {
 	return p.AnswerPreToolUse(h.RequestID, claude.HookDeny, why)
 }
 
-func (d *Desk) decideByRule(ctx context.Context, requestID, toolUseID string, c policy.Call, by policy.Decision) (store.Approval, error) {
+func (d *Desk) decideByRule(ctx context.Context, requestID, toolUseID string, c policy.Call, by policy.Decision) (approvals.Approval, error) {
 	a := d.request(requestID, toolUseID, c, by)
-	a.Kind, a.Status, a.DecidedBy, a.DecidedVia = store.ApprovalTool, store.ApprovalAllowed, "rule", "rule"
+	a.Kind, a.Status, a.DecidedBy, a.DecidedVia = approvals.Tool, approvals.Allowed, "rule", "rule"
 	if by.Verdict == policy.Deny {
-		a.Status = store.ApprovalDenied
+		a.Status = approvals.Denied
 		a.Reason = "This team's policy does not allow it (" + strings.TrimSuffix(by.Rule+": "+a.Terms.Because, ": ") + "). Do not try to get around it; say what you would have needed it for."
 	}
 	return d.record(ctx, a)
@@ -109,7 +109,7 @@ func (d *Desk) Permission(ctx context.Context, r *claude.CanUseTool) error {
 
 // ask puts a call to people, unless the process that this turn continues was given the
 // decision already. about is the host, if it is a call of policy.NetworkTool.
-func (d *Desk) ask(ctx context.Context, a store.Approval, call policy.Call, about *Host) error {
+func (d *Desk) ask(ctx context.Context, a approvals.Approval, call policy.Call, about *Host) error {
 	alone := a.Push != nil || a.ToolChange != nil
 	if a.CardID, a.Said = d.openCard(), saidBefore(d.Content.Items, a.ToolUseID); alone {
 		a.CardID = "" // its card is about nothing else
@@ -127,7 +127,7 @@ func (d *Desk) ask(ctx context.Context, a store.Approval, call policy.Call, abou
 	if about != nil {
 		about.approval = a.ID
 	}
-	if a.Status != store.ApprovalPending {
+	if a.Status != approvals.Pending {
 		return d.Decided(ctx, a.ID, nil) // decided while the process was gone
 	}
 	d.putOnCard(a)

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"deckhand/internal/agent/tools"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // What a tool of an MCP server does is known by what the model is told of it, which its server can
@@ -17,8 +17,8 @@ import (
 
 // toldTool is what a process has told the model of a tool. sum is zero where that is not one text.
 type toldTool struct {
-	sum    store.Sum
-	change *store.ToolChange // nil: it is as it was allowed
+	sum    approvals.Sum
+	change *approvals.ToolChange // nil: it is as it was allowed
 }
 
 // lookAtTool compares what the process tells the model of an MCP server's tool with what was
@@ -27,9 +27,9 @@ func (d *Desk) lookAtTool(ctx context.Context, tool string) error {
 	if !strings.HasPrefix(tool, "mcp__") || strings.HasPrefix(tool, tools.Prefix) {
 		return nil
 	}
-	var told []store.ToolText
+	var told []approvals.ToolText
 	for _, t := range d.Process.Offered(tool) {
-		told = append(told, store.ToolText{SHA256: t.Sum, Description: t.Description, Schema: t.Schema})
+		told = append(told, approvals.ToolText{SHA256: t.Sum, Description: t.Description, Schema: t.Schema})
 	}
 	if len(told) == 0 { // what the model was not told cannot have changed what it does
 		delete(d.told, tool)
@@ -52,7 +52,7 @@ func (d *Desk) lookAtTool(ctx context.Context, tool string) error {
 
 // toldAsWhen reports whether the model is told of a tool what it was told when a grant was given,
 // or nothing.
-func (d *Desk) toldAsWhen(g store.LiveGrant, tool string) bool {
+func (d *Desk) toldAsWhen(g approvals.LiveGrant, tool string) bool {
 	_, looked := d.told[tool]
-	return !looked || g.ToolSHA256 != (store.Sum{}) && g.ToolSHA256 == d.told[tool].sum
+	return !looked || g.ToolSHA256 != (approvals.Sum{}) && g.ToolSHA256 == d.told[tool].sum
 }

@@ -8,29 +8,32 @@ import (
 
 	"github.com/google/uuid"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // wait is a prompt that waits for a budget, or has.
 type wait struct {
-	notice store.BudgetNotice
+	notice ledger.BudgetNotice
 	asleep bool
 }
 
 // BudgetStates is [store.Store.BudgetStates].
-func (b *Store) BudgetStates(ctx context.Context, windows []store.BudgetWindow) ([]store.BudgetState, error) {
+func (b *Store) BudgetStates(ctx context.Context, windows []ledger.BudgetWindow) ([]ledger.BudgetState, error) {
 	if err := b.lock(ctx); err != nil {
 		return nil, err
 	}
 	defer b.mu.Unlock()
-	out := make([]store.BudgetState, len(windows))
+	out := make([]ledger.BudgetState, len(windows))
 	for i, w := range windows {
 		out[i] = b.budgetState(w)
 	}
 	return out, nil
 }
 
-func (b *Store) budgetState(w store.BudgetWindow) (out store.BudgetState) {
+func (b *Store) budgetState(w ledger.BudgetWindow) (out ledger.BudgetState) {
 	for _, e := range b.ledger {
 		t := b.threads[b.turns[e.TurnID-1].ThreadID-1]
 		if counts(w, t, e.User) && !e.At.Before(w.From) && e.At.Before(w.To) {
@@ -53,20 +56,20 @@ func (b *Store) budgetState(w store.BudgetWindow) (out store.BudgetState) {
 }
 
 // counts reports whether a person's spend in a thread counts towards a budget.
-func counts(w store.BudgetWindow, t *store.Thread, user string) bool {
-	key := map[store.BudgetScope]string{
-		store.BudgetChannel: t.ChannelID, store.BudgetProject: t.Project, store.BudgetPerson: user, store.BudgetThread: strconv.FormatInt(t.ID, 10),
+func counts(w ledger.BudgetWindow, t *threads.Thread, user string) bool {
+	key := map[ledger.BudgetScope]string{
+		ledger.BudgetChannel: t.ChannelID, ledger.BudgetProject: t.Project, ledger.BudgetPerson: user, ledger.BudgetThread: strconv.FormatInt(t.ID, 10),
 	}[w.Scope]
 	return t.TeamID == w.TeamID && key == w.Key
 }
 
 // sameBudget reports whether two windows are periods of one budget.
-func sameBudget(v, w store.BudgetWindow) bool {
+func sameBudget(v, w ledger.BudgetWindow) bool {
 	return v.TeamID == w.TeamID && v.Scope == w.Scope && v.Key == w.Key && v.Period == w.Period
 }
 
 // NoticeBudget is [store.Store.NoticeBudget].
-func (b *Store) NoticeBudget(ctx context.Context, n store.BudgetNotice) (noted store.BudgetNotice, fresh bool, err error) {
+func (b *Store) NoticeBudget(ctx context.Context, n ledger.BudgetNotice) (noted ledger.BudgetNotice, fresh bool, err error) {
 	if err := b.lock(ctx); err != nil {
 		return noted, false, err
 	}
@@ -83,20 +86,20 @@ func (b *Store) NoticeBudget(ctx context.Context, n store.BudgetNotice) (noted s
 		late = late || n.Share < 100 && (old.Share == 100 || same && old.Share > n.Share)
 	}
 	if late {
-		return noted, false, store.ErrEnded
+		return noted, false, pg.ErrEnded
 	}
 	if t, err := b.thread(n.ThreadID); err == nil {
 		n.Thread, n.Project = t.Key(), t.Project
 	}
 	b.notices = append(b.notices, &n)
-	n.OutboxID = b.addOutboxRow(n.ThreadID, store.OutboxRow{Kind: store.OutboxBudget, NoticeID: n.ID}).ID
+	n.OutboxID = b.addOutboxRow(n.ThreadID, outbox.Row{Kind: outbox.Budget, NoticeID: n.ID}).ID
 	return n, true, nil
 }
 
 // DecideBudget is [store.Store.DecideBudget].
-func (b *Store) DecideBudget(ctx context.Context, id string, d store.BudgetDecision, by string) (store.BudgetNotice, error) {
+func (b *Store) DecideBudget(ctx context.Context, id string, d ledger.BudgetDecision, by string) (ledger.BudgetNotice, error) {
 	if err := b.lock(ctx); err != nil {
-		return store.BudgetNotice{}, err
+		return ledger.BudgetNotice{}, err
 	}
 	defer b.mu.Unlock()
 	for _, n := range b.notices {
@@ -104,21 +107,21 @@ func (b *Store) DecideBudget(ctx context.Context, id string, d store.BudgetDecis
 			continue
 		}
 		if n.DecidedBy != "" {
-			return *n, store.ErrEnded
+			return *n, pg.ErrEnded
 		}
 		b.decideBudget(n, d, by)
 		return *n, nil
 	}
-	return store.BudgetNotice{}, store.ErrNotFound
+	return ledger.BudgetNotice{}, pg.ErrNotFound
 }
 
-func (b *Store) decideBudget(n *store.BudgetNotice, d store.BudgetDecision, by string) {
+func (b *Store) decideBudget(n *ledger.BudgetNotice, d ledger.BudgetDecision, by string) {
 	n.Decision, n.DecidedBy, n.DecidedAt = d, by, time.Now()
-	n.OutboxID = b.addOutboxRow(n.ThreadID, store.OutboxRow{Kind: store.OutboxBudget, NoticeID: n.ID}).ID
+	n.OutboxID = b.addOutboxRow(n.ThreadID, outbox.Row{Kind: outbox.Budget, NoticeID: n.ID}).ID
 	for _, e := range b.inbox {
 		if w := b.waits[e.InboxID]; w != nil && w.asleep && e.State == "accepted" && sameBudget(w.notice.BudgetWindow, n.BudgetWindow) {
 			w.asleep = false
-			b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: e.ThreadID})
+			b.notify(pg.Notice{Kind: pg.NoticePrompt, ThreadID: e.ThreadID})
 		}
 	}
 }
@@ -128,7 +131,7 @@ func (b *Store) RaiseBudgets(microUSD int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, n := range b.notices {
-		b.decideBudget(n, store.BudgetDecision{RaiseMicroUSD: microUSD}, "U9")
+		b.decideBudget(n, ledger.BudgetDecision{RaiseMicroUSD: microUSD}, "U9")
 	}
 }
 
@@ -137,25 +140,25 @@ func (b *Store) LeaveBudgets() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, n := range b.notices {
-		b.decideBudget(n, store.BudgetDecision{Leave: true}, "U9")
+		b.decideBudget(n, ledger.BudgetDecision{Leave: true}, "U9")
 	}
 }
 
 // WaitForBudget is [store.Store.WaitForBudget].
-func (b *Store) WaitForBudget(ctx context.Context, l store.Lease, inboxID int64, n store.BudgetNotice, seen int) error {
-	return b.under(ctx, l, func(t *store.Thread) error {
+func (b *Store) WaitForBudget(ctx context.Context, l threads.Lease, inboxID int64, n ledger.BudgetNotice, seen int) error {
+	return b.under(ctx, l, func(t *threads.Thread) error {
 		if b.budgetState(n.BudgetWindow).Decisions != seen {
-			return store.ErrEnded
+			return pg.ErrEnded
 		}
 		if e := b.inbox[inboxID-1]; e.ThreadID != t.ID || e.State != "accepted" {
-			return store.ErrNotFound
+			return pg.ErrNotFound
 		}
 		if b.waits == nil {
 			b.waits = map[int64]*wait{}
 		}
 		b.waits[inboxID] = &wait{notice: n, asleep: true}
 		if e := b.inbox[inboxID-1]; e.Waited || n.ThreadID != t.ID {
-			b.addOutboxRow(t.ID, store.OutboxRow{Kind: store.OutboxWait, InboxID: inboxID})
+			b.addOutboxRow(t.ID, outbox.Row{Kind: outbox.Wait, InboxID: inboxID})
 		}
 		b.inbox[inboxID-1].Waited = true
 		return nil
@@ -206,8 +209,8 @@ func (b *Store) StoppedTurn(ctx context.Context, threadID int64) (turnID int64, 
 }
 
 // Notice is a notice of a budget, which is there.
-func (b *Store) Notice(id string) store.BudgetNotice {
+func (b *Store) Notice(id string) ledger.BudgetNotice {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return *b.notices[slices.IndexFunc(b.notices, func(n *store.BudgetNotice) bool { return n.ID == id })]
+	return *b.notices[slices.IndexFunc(b.notices, func(n *ledger.BudgetNotice) bool { return n.ID == id })]
 }

@@ -9,30 +9,32 @@ import (
 
 	"github.com/google/uuid"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // call is one under way, with what was heard of it.
 type call struct {
-	store.OpenCall
-	seen   store.CallUsage
+	ledger.OpenCall
+	seen   ledger.CallUsage
 	turnID int64
 }
 
 // Calls are the calls under way, with what was seen of them, in the order of their
 // begin.
-func (b *Store) Calls() []store.EndedCall {
+func (b *Store) Calls() []ledger.EndedCall {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	out := make([]store.EndedCall, len(b.calls))
+	out := make([]ledger.EndedCall, len(b.calls))
 	for i, c := range b.calls {
-		out[i] = store.EndedCall{OpenCall: c.OpenCall, Usage: c.seen}
+		out[i] = ledger.EndedCall{OpenCall: c.OpenCall, Usage: c.seen}
 	}
 	return out
 }
 
 // turnOfCall is the latest turn that a lease has begun in its thread.
-func (b *Store) turnOfCall(l store.Lease) *Turn {
+func (b *Store) turnOfCall(l threads.Lease) *Turn {
 	for _, t := range slices.Backward(b.turns) {
 		if t.ThreadID == l.ThreadID && t.LeaseEpoch <= l.Epoch {
 			return t
@@ -42,7 +44,7 @@ func (b *Store) turnOfCall(l store.Lease) *Turn {
 }
 
 // BeginCall is [store.Store.BeginCall].
-func (b *Store) BeginCall(ctx context.Context, c store.OpenCall, budgets ...store.CallBudget) error {
+func (b *Store) BeginCall(ctx context.Context, c ledger.OpenCall, budgets ...ledger.CallBudget) error {
 	if err := b.lock(ctx); err != nil {
 		return err
 	}
@@ -51,10 +53,10 @@ func (b *Store) BeginCall(ctx context.Context, c store.OpenCall, budgets ...stor
 	if err != nil {
 		return err
 	}
-	return b.under(ctx, c.Lease, func(*store.Thread) error {
+	return b.under(ctx, c.Lease, func(*threads.Thread) error {
 		t := b.turnOfCall(c.Lease)
 		if t == nil {
-			return store.ErrNotFound
+			return pg.ErrNotFound
 		}
 		for _, o := range b.calls {
 			if o.ID == c.ID {
@@ -62,14 +64,14 @@ func (b *Store) BeginCall(ctx context.Context, c store.OpenCall, budgets ...stor
 				return nil
 			}
 		}
-		b.calls = append(b.calls, &call{OpenCall: c, turnID: t.ID, seen: store.CallUsage{BoundMicroUSD: c.BoundMicroUSD}})
+		b.calls = append(b.calls, &call{OpenCall: c, turnID: t.ID, seen: ledger.CallUsage{BoundMicroUSD: c.BoundMicroUSD}})
 		return nil
 	})
 }
 
 // reserve decides whether all budgets admit the call.
-func (b *Store) reserve(c store.OpenCall, budgets []store.CallBudget) error {
-	var wait *store.OverBudgetError
+func (b *Store) reserve(c ledger.OpenCall, budgets []ledger.CallBudget) error {
+	var wait *ledger.OverBudgetError
 	for i, budget := range budgets {
 		state := b.budgetState(budget.BudgetWindow)
 		state.ReservedMicroUSD = b.reserved(budget.BudgetWindow, c.ID)
@@ -79,9 +81,9 @@ func (b *Store) reserve(c store.OpenCall, budgets []store.CallBudget) error {
 		limit := budget.LimitMicroUSD + state.RaisedMicroUSD
 		switch {
 		case state.SpentMicroUSD >= limit:
-			return &store.OverBudgetError{Budget: i, State: state}
+			return &ledger.OverBudgetError{Budget: i, State: state}
 		case state.ReservedMicroUSD > 0 && state.SpentMicroUSD+state.ReservedMicroUSD+c.ReservedMicroUSD > limit:
-			wait = &store.OverBudgetError{Budget: i, State: state, Waits: true}
+			wait = &ledger.OverBudgetError{Budget: i, State: state, Waits: true}
 		}
 	}
 	if wait != nil {
@@ -91,7 +93,7 @@ func (b *Store) reserve(c store.OpenCall, budgets []store.CallBudget) error {
 }
 
 // reserved is what calls under way reserve of a budget, but for one.
-func (b *Store) reserved(w store.BudgetWindow, but uuid.UUID) (micro int64) {
+func (b *Store) reserved(w ledger.BudgetWindow, but uuid.UUID) (micro int64) {
 	for _, c := range b.calls {
 		turn := b.turns[c.turnID-1]
 		if c.ID != but && counts(w, b.threads[turn.ThreadID-1], turn.RequestedBy) {
@@ -117,7 +119,7 @@ func (b *Store) RecentOutput(ctx context.Context, teamID, project, model string)
 }
 
 // SeenCall is [store.Store.SeenCall].
-func (b *Store) SeenCall(ctx context.Context, id uuid.UUID, u store.CallUsage) error {
+func (b *Store) SeenCall(ctx context.Context, id uuid.UUID, u ledger.CallUsage) error {
 	if err := b.lock(ctx); err != nil {
 		return err
 	}
@@ -131,7 +133,7 @@ func (b *Store) SeenCall(ctx context.Context, id uuid.UUID, u store.CallUsage) e
 }
 
 // EndCalls is [store.Store.EndCalls].
-func (b *Store) EndCalls(ctx context.Context, ended []store.EndedCall) error {
+func (b *Store) EndCalls(ctx context.Context, ended []ledger.EndedCall) error {
 	if err := b.lock(ctx); err != nil {
 		return err
 	}
@@ -162,7 +164,7 @@ func (b *Store) EndLostCalls(ctx context.Context) (n int, err error) {
 	for _, c := range slices.Clone(b.calls) {
 		booked := slices.ContainsFunc(b.ledger, func(e Entry) bool { return e.Call.ID == c.ID })
 		if t := b.threads[c.Lease.ThreadID-1]; booked || t.LeaseEpoch != c.Lease.Epoch || t.LeaseOwner == "" {
-			b.bookCall(c.turnID, store.EndedCall{OpenCall: c.OpenCall, Usage: c.seen})
+			b.bookCall(c.turnID, ledger.EndedCall{OpenCall: c.OpenCall, Usage: c.seen})
 			n++
 		}
 	}
@@ -170,7 +172,7 @@ func (b *Store) EndLostCalls(ctx context.Context) (n int, err error) {
 }
 
 // bookCall books a call, or corrects one that was booked without its end.
-func (b *Store) bookCall(turnID int64, c store.EndedCall) {
+func (b *Store) bookCall(turnID int64, c ledger.EndedCall) {
 	b.calls = slices.DeleteFunc(b.calls, func(o *call) bool { return o.ID == c.ID })
 	u := c.Usage
 	c.Model = cmp.Or(u.Model, c.Model)
@@ -217,28 +219,28 @@ func correction(now, was Entry) Entry {
 }
 
 // AddCLITotals is [store.Store.AddCLITotals].
-func (b *Store) AddCLITotals(ctx context.Context, l store.Lease, w store.CLITotal) error {
+func (b *Store) AddCLITotals(ctx context.Context, l threads.Lease, w ledger.CLITotal) error {
 	if w.Before == w.After {
 		return nil
 	}
-	return b.under(ctx, l, func(*store.Thread) error {
+	return b.under(ctx, l, func(*threads.Thread) error {
 		for _, t := range slices.Backward(b.turns) {
 			if t.ThreadID == l.ThreadID {
-				b.cliTotals(t, []store.CLITotal{w}, false)
+				b.cliTotals(t, []ledger.CLITotal{w}, false)
 				return nil
 			}
 		}
-		return store.ErrNotFound
+		return pg.ErrNotFound
 	})
 }
 
 // cliTotals writes what the CLI says; ends says that the turn ends with it.
-func (b *Store) cliTotals(t *Turn, told []store.CLITotal, ends bool) {
-	spent := slices.ContainsFunc(told, func(w store.CLITotal) bool { return w.Before != w.After }) || slices.ContainsFunc(b.ledger, func(e Entry) bool {
+func (b *Store) cliTotals(t *Turn, told []ledger.CLITotal, ends bool) {
+	spent := slices.ContainsFunc(told, func(w ledger.CLITotal) bool { return w.Before != w.After }) || slices.ContainsFunc(b.ledger, func(e Entry) bool {
 		return e.TurnID == t.ID && e.Kind == kindCall
 	})
 	if len(told) == 0 && ends {
-		told = []store.CLITotal{{SessionID: t.SessionID, Epoch: t.Epoch}}
+		told = []ledger.CLITotal{{SessionID: t.SessionID, Epoch: t.Epoch}}
 	}
 	for i, w := range told {
 		counts := ends && i == len(told)-1

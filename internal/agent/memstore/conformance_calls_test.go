@@ -9,6 +9,11 @@ import (
 	"time"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 )
 
 var calls = []struct {
@@ -19,7 +24,7 @@ var calls = []struct {
 	{"accept another", accept},
 	{"accept twice", func(ctx context.Context, c *caller) string {
 		th := pick(c, c.threads)
-		th, ok, err := c.store.AcceptPrompt(ctx, store.NewPrompt{InboxID: pick(c, c.inbox), Thread: th.Key(), Project: "web", UserID: "U1", UUID: c.id(), Text: "again"})
+		th, ok, err := c.store.AcceptPrompt(ctx, inbox.NewPrompt{InboxID: pick(c, c.inbox), Thread: th.Key(), Project: "web", UserID: "U1", UUID: c.id(), Text: "again"})
 		if th.TeamID == "" {
 			return "error nothing"
 		}
@@ -30,7 +35,7 @@ var calls = []struct {
 	{"beat", beat},
 	{"begin to live", func(ctx context.Context, c *caller) string {
 		id := c.replica()
-		l, err := c.store.Register(ctx, store.Replica{ID: id, Kernel: pick(c, []string{"k", "k", "other"}), Slots: 3, Lease: time.Minute})
+		l, err := c.store.Register(ctx, threads.Replica{ID: id, Kernel: pick(c, []string{"k", "k", "other"}), Slots: 3, Lease: time.Minute})
 		if err == nil {
 			c.lives[id] = l
 		}
@@ -122,7 +127,7 @@ var calls = []struct {
 		if p, err := c.store.NextPrompt(ctx, l.ThreadID); err == nil && c.r.IntN(3) > 0 {
 			id = p.InboxID
 		}
-		rows, err := c.store.DropPrompt(ctx, l, id, store.Drop{
+		rows, err := c.store.DropPrompt(ctx, l, id, inbox.Drop{
 			Outcome: "over budget", Mark: "over budget", Sentence: func(n int) string { return fmt.Sprint(n, " not begun") },
 		})
 		return c.saying(rows) + fate(err)
@@ -167,10 +172,10 @@ var calls = []struct {
 		if c.r.IntN(6) > 0 {
 			return "error not now"
 		}
-		dropped, rows, err := c.store.DropPrompts(ctx, c.lease(), store.Drop{
+		dropped, rows, err := c.store.DropPrompts(ctx, c.lease(), inbox.Drop{
 			Outcome: "stopped", Mark: pick(c, []string{"stopped", ""}), Sentence: func(n int) string { return fmt.Sprint(n, " dropped") },
 		})
-		slices.SortFunc(dropped, func(a, b store.Prompt) int { return strings.Compare(a.UUID, b.UUID) })
+		slices.SortFunc(dropped, func(a, b inbox.Prompt) int { return strings.Compare(a.UUID, b.UUID) })
 		var out []string
 		for _, p := range dropped {
 			out = append(out, c.prompt(p))
@@ -182,7 +187,7 @@ var calls = []struct {
 		if err != nil {
 			return fate(err)
 		}
-		return c.saying([]store.OutboxRow{w})
+		return c.saying([]outbox.Row{w})
 	}},
 	{"leave a turn", func(ctx context.Context, c *caller) string {
 		l := c.lease()
@@ -194,7 +199,7 @@ var calls = []struct {
 		if err != nil {
 			return fate(err)
 		}
-		return c.saying([]store.OutboxRow{w})
+		return c.saying([]outbox.Row{w})
 	}},
 	{"begin a turn", begin},
 	{"begin another turn", begin},
@@ -223,7 +228,7 @@ var calls = []struct {
 		}
 		ended, rows, err := c.store.FinishTurn(ctx, l, store.FinishedTurn{
 			View: pick(c, [][]byte{nil, []byte("{}")}), Mark: pick(c, []string{"failed", ""}), ID: t.ID, State: "failed", Problem: "broken", OverBudget: c.r.IntN(2) == 0, AgentTurns: c.r.IntN(2), Answer: fmt.Sprint("answer ", c.n),
-			Approvals: pick(c, []store.ApprovalStatus{store.ApprovalCancelled, store.ApprovalInterrupted, ""}),
+			Approvals: pick(c, []approvals.Status{approvals.Cancelled, approvals.Interrupted, ""}),
 		})
 		var out []string
 		for _, a := range ended {
@@ -253,7 +258,7 @@ var calls = []struct {
 		if t.ID == 0 {
 			return "error nothing"
 		}
-		return fate(c.store.AddCLITotals(ctx, l, store.CLITotal{SessionID: t.SessionID, Epoch: t.Epoch, Before: 1, After: 1 + int64(c.r.IntN(3)), Model: "model-0"}))
+		return fate(c.store.AddCLITotals(ctx, l, ledger.CLITotal{SessionID: t.SessionID, Epoch: t.Epoch, Before: 1, After: 1 + int64(c.r.IntN(3)), Model: "model-0"}))
 	}},
 	{"ask", ask},
 	{"ask more", ask},
@@ -280,11 +285,11 @@ var calls = []struct {
 		if turn.ID == 0 {
 			return "error nothing"
 		}
-		return fate(c.store.SavePosts(ctx, store.PostedMessage{Kind: store.TurnPost, Subject: fmt.Sprint(turn.ID), Part: c.r.IntN(2), ChannelID: "C1", TS: fmt.Sprintf("%d.5", 100+c.n)}))
+		return fate(c.store.SavePosts(ctx, outbox.PostedMessage{Kind: outbox.TurnPost, Subject: fmt.Sprint(turn.ID), Part: c.r.IntN(2), ChannelID: "C1", TS: fmt.Sprintf("%d.5", 100+c.n)}))
 	}},
 	{"note a card", func(ctx context.Context, c *caller) string {
 		card := pick(c, c.approvals)
-		p := store.PostedMessage{Kind: store.CardPost, Subject: card, ChannelID: "C1", TS: fmt.Sprintf("%d.5", 100+c.n)}
+		p := outbox.PostedMessage{Kind: outbox.CardPost, Subject: card, ChannelID: "C1", TS: fmt.Sprintf("%d.5", 100+c.n)}
 		more := p
 		more.Audience, more.TS = pick(c, []string{"U1", "U2"}), pick(c, []string{"", "", p.TS})
 		if card == "" {
@@ -294,7 +299,7 @@ var calls = []struct {
 	}},
 	{"a card's messages", func(ctx context.Context, c *caller) string {
 		card := pick(c, c.approvals)
-		posts, err := c.store.Posts(ctx, store.CardPost, card)
+		posts, err := c.store.Posts(ctx, outbox.CardPost, card)
 		a, _ := c.store.ApprovalByID(ctx, card)
 		return fmt.Sprint(posted(posts), a.MessageTS, fate(err))
 	}},
@@ -306,7 +311,7 @@ var calls = []struct {
 		if c.r.IntN(3) > 0 {
 			return "error not now"
 		}
-		posts, err := c.store.Posts(ctx, store.CardPost, pick(c, c.approvals))
+		posts, err := c.store.Posts(ctx, outbox.CardPost, pick(c, c.approvals))
 		for _, p := range posts {
 			if p.Audience == "" {
 				return fate(c.store.ForgetPost(ctx, p, "R"))
@@ -324,7 +329,7 @@ var calls = []struct {
 	{"expire", func(ctx context.Context, c *caller) string {
 		a, ok, err := c.store.ExpireApproval(ctx, pick(c, c.approvals))
 		if err != nil {
-			a = store.Approval{}
+			a = approvals.Approval{}
 		}
 		return fmt.Sprint(c.approval(a), ok, fate(err))
 	}},
@@ -354,7 +359,7 @@ var calls = []struct {
 		if th.ID == 0 {
 			return "error nothing"
 		}
-		n := store.BudgetNotice{
+		n := ledger.BudgetNotice{
 			ID: c.id(), BudgetWindow: c.window(), LimitMicroUSD: pick(c, []int64{100, 200}), Share: pick(c, []int{50, 80, 100}), SpentMicroUSD: 60, ThreadID: th.ID,
 		}
 		noted, fresh, err := c.store.NoticeBudget(ctx, n)
@@ -368,11 +373,11 @@ var calls = []struct {
 		if of.ID == "" {
 			return "error nothing"
 		}
-		n, err := c.store.DecideBudget(ctx, of.ID, pick(c, []store.BudgetDecision{{RaiseMicroUSD: 50}, {Model: "haiku"}, {Leave: true}}), "U1")
+		n, err := c.store.DecideBudget(ctx, of.ID, pick(c, []ledger.BudgetDecision{{RaiseMicroUSD: 50}, {Model: "haiku"}, {Leave: true}}), "U1")
 		return fmt.Sprint(n.Decision, n.DecidedBy, n.Share, fate(err))
 	}},
 	{"budget", func(ctx context.Context, c *caller) string {
-		states, err := c.store.BudgetStates(ctx, []store.BudgetWindow{c.window(), c.window()})
+		states, err := c.store.BudgetStates(ctx, []ledger.BudgetWindow{c.window(), c.window()})
 		return fmt.Sprint(states, fate(err))
 	}},
 	{"wait for a budget", func(ctx context.Context, c *caller) string {
@@ -428,7 +433,7 @@ var calls = []struct {
 	}},
 }
 
-func posted(posts []store.PostedMessage) (said string) {
+func posted(posts []outbox.PostedMessage) (said string) {
 	for _, p := range posts {
 		said += fmt.Sprintf("%s %d of %q at %q, open: %t; ", p.Kind, p.Part, p.Audience, p.TS, p.Open)
 	}

@@ -11,39 +11,42 @@ import (
 
 	"github.com/google/uuid"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/threads"
 )
 
-func (c *caller) window() store.BudgetWindow {
-	w := store.BudgetWindow{TeamID: c.team, Period: store.BudgetMonthly}
+func (c *caller) window() ledger.BudgetWindow {
+	w := ledger.BudgetWindow{TeamID: c.team, Period: ledger.BudgetMonthly}
 	w.From, w.To = w.Period.Span(time.Now(), time.UTC)
 	switch c.r.IntN(4) {
 	case 0:
-		w.Scope = store.BudgetWorkspace
+		w.Scope = ledger.BudgetWorkspace
 	case 1:
-		w.Scope, w.Key = store.BudgetChannel, "C1"
+		w.Scope, w.Key = ledger.BudgetChannel, "C1"
 	case 2:
-		w.Scope, w.Key = store.BudgetProject, "web"
+		w.Scope, w.Key = ledger.BudgetProject, "web"
 	case 3:
-		w.Scope, w.Key = store.BudgetPerson, "U1"
+		w.Scope, w.Key = ledger.BudgetPerson, "U1"
 	}
 	return w
 }
 
 func accept(ctx context.Context, c *caller) string {
-	key := store.ThreadKey{TeamID: c.team, ChannelID: pick(c, []string{"C1", "C2"}), ThreadTS: "1.1"}
+	key := threads.ThreadKey{TeamID: c.team, ChannelID: pick(c, []string{"C1", "C2"}), ThreadTS: "1.1"}
 	ts := fmt.Sprintf("%d.%d", 100+c.r.IntN(50), c.n)
-	id, fresh, err := c.store.Receive(ctx, store.Envelope{
-		EventID: c.team + "-" + fmt.Sprint(c.r.IntN(200)), Kind: store.KindMessage, TeamID: key.TeamID, ChannelID: key.ChannelID, ThreadTS: key.ThreadTS, TS: ts, UserID: "U1", Payload: json.RawMessage(`{}`),
+	id, fresh, err := c.store.Receive(ctx, inbox.Envelope{
+		EventID: c.team + "-" + fmt.Sprint(c.r.IntN(200)), Kind: inbox.Message, TeamID: key.TeamID, ChannelID: key.ChannelID, ThreadTS: key.ThreadTS, TS: ts, UserID: "U1", Payload: json.RawMessage(`{}`),
 	})
 	if err != nil || !fresh {
 		return fmt.Sprint(fresh, fate(err))
 	}
-	c.inbox, c.posts = append(c.inbox, id), append(c.posts, store.Post{TeamID: key.TeamID, ChannelID: key.ChannelID, TS: ts, UserID: "U1"})
+	c.inbox, c.posts = append(c.inbox, id), append(c.posts, inbox.Post{TeamID: key.TeamID, ChannelID: key.ChannelID, TS: ts, UserID: "U1"})
 	if c.r.IntN(8) == 0 {
 		return "received only"
 	}
-	th, ok, err := c.store.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: c.id(), Text: fmt.Sprint("prompt ", c.n), Files: []store.PromptFile{{ID: fmt.Sprint("F", c.n), Name: "a.txt"}}})
+	th, ok, err := c.store.AcceptPrompt(ctx, inbox.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: c.id(), Text: fmt.Sprint("prompt ", c.n), Files: []inbox.PromptFile{{ID: fmt.Sprint("F", c.n), Name: "a.txt"}}})
 	c.threads = append(c.threads, th)
 	same, err2 := c.store.ThreadByKey(ctx, key)
 	return fmt.Sprint(c.thread(th), ok, fate(err), c.thread(same), fate(err2))
@@ -67,7 +70,7 @@ func (c *caller) endAll() {
 
 func beat(ctx context.Context, c *caller) string {
 	l := c.lives[c.replica()]
-	held, peers, err := c.store.Heartbeat(ctx, l, store.Load{Slots: 3, Busy: c.r.IntN(3), Turns: c.r.IntN(3)})
+	held, peers, err := c.store.Heartbeat(ctx, l, threads.Load{Slots: 3, Busy: c.r.IntN(3), Turns: c.r.IntN(3)})
 	said := ""
 	for _, th := range c.threads {
 		for _, h := range held {
@@ -85,7 +88,7 @@ func beat(ctx context.Context, c *caller) string {
 func acquire(ctx context.Context, c *caller) string {
 	id := c.replica()
 	if c.lives[id].Number == 0 {
-		l, err := c.store.Register(ctx, store.Replica{ID: id, Kernel: "k", Slots: 3, Lease: time.Minute})
+		l, err := c.store.Register(ctx, threads.Replica{ID: id, Kernel: "k", Slots: 3, Lease: time.Minute})
 		if err != nil {
 			return fate(err)
 		}
@@ -93,7 +96,7 @@ func acquire(ctx context.Context, c *caller) string {
 	}
 	th, ok, err := c.store.AcquireLease(ctx, pick(c, c.threads).ID, c.lives[id], c.r.IntN(4) > 0)
 	if ok {
-		c.leases = append(c.leases, store.Lease{ThreadID: th.ID, Owner: id, Epoch: th.LeaseEpoch})
+		c.leases = append(c.leases, threads.Lease{ThreadID: th.ID, Owner: id, Epoch: th.LeaseEpoch})
 		return fmt.Sprint(c.thread(th), ok, fate(err))
 	}
 	return fmt.Sprint("error held ", fate(err))
@@ -131,40 +134,40 @@ func beginCall(ctx context.Context, c *caller) string {
 	t := c.lastTurn(l)
 	id := uuid.MustParse(c.id())
 	if t.ID == 0 {
-		return fate(c.store.BeginCall(ctx, store.OpenCall{ID: id, Lease: l, SessionID: uuid.Nil.String(), Model: "model-1", StartedAt: time.Now()}))
+		return fate(c.store.BeginCall(ctx, ledger.OpenCall{ID: id, Lease: l, SessionID: uuid.Nil.String(), Model: "model-1", StartedAt: time.Now()}))
 	}
-	o := store.OpenCall{ID: id, Lease: l, SessionID: t.SessionID, Epoch: t.Epoch, Model: "model-1", StartedAt: time.Now(), ReservedMicroUSD: 50, BoundMicroUSD: 50}
+	o := ledger.OpenCall{ID: id, Lease: l, SessionID: t.SessionID, Epoch: t.Epoch, Model: "model-1", StartedAt: time.Now(), ReservedMicroUSD: 50, BoundMicroUSD: 50}
 	if c.r.IntN(5) > 0 { // else one that the database does not get, as in a crash
-		var budgets []store.CallBudget
+		var budgets []ledger.CallBudget
 		for range c.r.IntN(3) {
 			limit := pick(c, []int64{0, 60, 1000, 1 << 40})
-			budgets = append(budgets, store.CallBudget{BudgetWindow: c.window(), LimitMicroUSD: limit, GoesOn: func(model string) bool { return model == "haiku" && limit == 60 }})
+			budgets = append(budgets, ledger.CallBudget{BudgetWindow: c.window(), LimitMicroUSD: limit, GoesOn: func(model string) bool { return model == "haiku" && limit == 60 }})
 		}
 		err := c.store.BeginCall(ctx, o, budgets...)
-		if over, ok := errors.AsType[*store.OverBudgetError](err); ok {
+		if over, ok := errors.AsType[*ledger.OverBudgetError](err); ok {
 			return fmt.Sprint("over ", over.Budget, over.State, over.Waits)
 		}
 		if err != nil {
 			return fate(err)
 		}
 	}
-	c.calls = append(c.calls, store.EndedCall{OpenCall: o})
+	c.calls = append(c.calls, ledger.EndedCall{OpenCall: o})
 	return "ok"
 }
 
-func (c *caller) usage() store.CallUsage {
+func (c *caller) usage() ledger.CallUsage {
 	n := int64(c.r.IntN(1000))
-	return store.CallUsage{Model: pick(c, []string{"", "model-0"}), RequestID: "req", Input: 10, Output: n, MicroUSD: n, ContractMicroUSD: &n, BoundMicroUSD: int64(c.r.IntN(2))}
+	return ledger.CallUsage{Model: pick(c, []string{"", "model-0"}), RequestID: "req", Input: 10, Output: n, MicroUSD: n, ContractMicroUSD: &n, BoundMicroUSD: int64(c.r.IntN(2))}
 }
 
 // endCalls ends some of the latest calls, some of them again.
 func endCalls(ctx context.Context, c *caller) string {
-	var ended []store.EndedCall
+	var ended []ledger.EndedCall
 	for range c.r.IntN(3) {
 		call := pick(c, c.calls)
 		call.Usage, call.Status, call.EndedAt = c.usage(), 200, time.Now()
 		call.Complete = call.Usage.BoundMicroUSD == 0
-		if call.ID != uuid.Nil && !slices.ContainsFunc(ended, func(o store.EndedCall) bool { return o.ID == call.ID }) {
+		if call.ID != uuid.Nil && !slices.ContainsFunc(ended, func(o ledger.EndedCall) bool { return o.ID == call.ID }) {
 			ended = append(ended, call)
 		}
 	}
@@ -202,26 +205,26 @@ func (c *caller) threadOf(turn int64) int64 {
 }
 
 func decide(ctx context.Context, c *caller) string {
-	d := store.Decision{
-		ApprovalID: pick(c, c.approvals), Status: pick(c, []store.ApprovalStatus{store.ApprovalAllowed, store.ApprovalAllowed, store.ApprovalDenied}), By: pick(c, []string{"U2", "U3"}), Via: "button",
+	d := approvals.Decision{
+		ApprovalID: pick(c, c.approvals), Status: pick(c, []approvals.Status{approvals.Allowed, approvals.Allowed, approvals.Denied}), By: pick(c, []string{"U2", "U3"}), Via: "button",
 		DeliverOn: pick(c, []string{"", "A"}), Seen: pick(c, []int{0, 0, 0, 1}),
 	}
 	switch c.r.IntN(6) {
 	case 0:
-		d.Edit = &store.Edit{Input: json.RawMessage(`{"command":"other"}`), Risks: []string{"network"}, Touches: json.RawMessage(`[]`)}
+		d.Edit = &approvals.Edit{Input: json.RawMessage(`{"command":"other"}`), Risks: []string{"network"}, Touches: json.RawMessage(`[]`)}
 	case 1:
 	default:
-		if d.Status != store.ApprovalAllowed {
+		if d.Status != approvals.Allowed {
 			break
 		}
 		for range 1 + c.r.IntN(2) {
-			d.Grants = append(d.Grants, store.NewGrant{
-				Scope: pick(c, []store.GrantScope{store.GrantSession, store.GrantThread, store.GrantChannel, store.GrantProject}), Pattern: pick(c, []string{"", "Bash(a *)"}), For: time.Hour,
+			d.Grants = append(d.Grants, approvals.NewGrant{
+				Scope: pick(c, []approvals.GrantScope{approvals.GrantSession, approvals.GrantThread, approvals.GrantChannel, approvals.GrantProject}), Pattern: pick(c, []string{"", "Bash(a *)"}), For: time.Hour,
 			})
 		}
 	}
 	a, err := c.store.Decide(ctx, d)
-	if err == nil && a.Status == store.ApprovalAllowed && !a.Delivered {
+	if err == nil && a.Status == approvals.Allowed && !a.Delivered {
 		c.decided = append(c.decided, a)
 	}
 	said := fmt.Sprint(c.approval(a), fate(err))
@@ -233,7 +236,7 @@ func decide(ctx context.Context, c *caller) string {
 
 // live lists the grants that hold for a call.
 func (c *caller) live(ctx context.Context, threadID int64, session, input string) string {
-	live, err := c.store.LiveGrants(ctx, store.Lease{ThreadID: threadID}, session, pick(c, [][]string{{"Bash"}, {"Bash", "Edit"}, {"Edit", "Bash"}}), sha256.Sum256([]byte(input)))
+	live, err := c.store.LiveGrants(ctx, threads.Lease{ThreadID: threadID}, session, pick(c, [][]string{{"Bash"}, {"Bash", "Edit"}, {"Edit", "Bash"}}), sha256.Sum256([]byte(input)))
 	var out []string
 	for _, g := range live {
 		out = append(out, fmt.Sprint(c.name("g", g.ID), g.Pattern, g.Approvers, g.CreatedBy))

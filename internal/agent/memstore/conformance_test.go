@@ -17,25 +17,32 @@ import (
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/memstore"
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/turns"
 )
 
 // books is what both have.
 type books interface {
 	agent.Store
-	Receive(ctx context.Context, e store.Envelope) (int64, bool, error)
-	AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thread, bool, error)
-	ThreadByKey(ctx context.Context, k store.ThreadKey) (store.Thread, error)
-	RevokeGrant(ctx context.Context, teamID string, id int64, by string) (store.Grant, bool, error)
-	DecideBudget(ctx context.Context, id string, d store.BudgetDecision, by string) (store.BudgetNotice, error)
+	Receive(ctx context.Context, e inbox.Envelope) (int64, bool, error)
+	AcceptPrompt(ctx context.Context, p inbox.NewPrompt) (threads.Thread, bool, error)
+	ThreadByKey(ctx context.Context, k threads.ThreadKey) (threads.Thread, error)
+	RevokeGrant(ctx context.Context, teamID string, id int64, by string) (approvals.Grant, bool, error)
+	DecideBudget(ctx context.Context, id string, d ledger.BudgetDecision, by string) (ledger.BudgetNotice, error)
 	SendNow(ctx context.Context, inboxID int64, by string) (bool, error)
-	DropWaiting(ctx context.Context, inboxID int64, by, mark string) (bool, []store.OutboxRow, error)
-	Edit(ctx context.Context, p store.Post, change func(json.RawMessage) (json.RawMessage, bool, error)) (bool, error)
-	Delete(ctx context.Context, p store.Post) (bool, []store.OutboxRow, error)
-	SavePosts(ctx context.Context, posts ...store.PostedMessage) error
-	Posts(ctx context.Context, kind store.PostKind, subject string) ([]store.PostedMessage, error)
-	TurnPosts(ctx context.Context, turnID int64) ([]store.PostedMessage, error)
-	ForgetPost(ctx context.Context, p store.PostedMessage, replica string) error
+	DropWaiting(ctx context.Context, inboxID int64, by, mark string) (bool, []outbox.Row, error)
+	Edit(ctx context.Context, p inbox.Post, change func(json.RawMessage) (json.RawMessage, bool, error)) (bool, error)
+	Delete(ctx context.Context, p inbox.Post) (bool, []outbox.Row, error)
+	SavePosts(ctx context.Context, posts ...outbox.PostedMessage) error
+	Posts(ctx context.Context, kind outbox.PostKind, subject string) ([]outbox.PostedMessage, error)
+	TurnPosts(ctx context.Context, turnID int64) ([]outbox.PostedMessage, error)
+	ForgetPost(ctx context.Context, p outbox.PostedMessage, replica string) error
 }
 
 var (
@@ -80,24 +87,24 @@ type caller struct {
 	told  []string
 
 	names     map[string]string // of random ids, in the order of their appearance
-	threads   []store.Thread
+	threads   []threads.Thread
 	inbox     []int64
-	posts     []store.Post
-	leases    []store.Lease
+	posts     []inbox.Post
+	leases    []threads.Lease
 	sessions  []string
 	epochs    map[string]int
-	turns     []store.Turn
+	turns     []turns.Turn
 	approvals []string
-	decided   []store.Approval // allowed, and not delivered then
+	decided   []approvals.Approval // allowed, and not delivered then
 	grants    []int64
-	calls     []store.EndedCall
-	notices   []store.BudgetNotice
-	lives     map[string]store.Registration
+	calls     []ledger.EndedCall
+	notices   []ledger.BudgetNotice
+	lives     map[string]threads.Registration
 	n         int
 }
 
 func newCaller(t *testing.T, seed uint64, b books) *caller {
-	return &caller{t: t, store: b, r: rand.New(rand.NewPCG(seed, 1)), team: fmt.Sprintf("T%d", seed), names: map[string]string{}, epochs: map[string]int{}, lives: map[string]store.Registration{}}
+	return &caller{t: t, store: b, r: rand.New(rand.NewPCG(seed, 1)), team: fmt.Sprintf("T%d", seed), names: map[string]string{}, epochs: map[string]int{}, lives: map[string]threads.Registration{}}
 }
 
 // call makes one call and tells what came of it.
@@ -138,7 +145,7 @@ func (c *caller) id() string {
 
 // fate is an error as callers branch on it.
 func fate(err error) string {
-	for _, known := range []error{store.ErrNotFound, store.ErrFenced, store.ErrEnded, store.ErrTooEarly, store.ErrVoted, store.ErrChanged, store.ErrNotYet} {
+	for _, known := range []error{pg.ErrNotFound, threads.ErrFenced, pg.ErrEnded, approvals.ErrTooEarly, approvals.ErrVoted, approvals.ErrChanged, pg.ErrNotYet} {
 		if errors.Is(err, known) {
 			return "error " + known.Error()
 		}
@@ -149,7 +156,7 @@ func fate(err error) string {
 	return "ok"
 }
 
-func (c *caller) approval(a store.Approval) string {
+func (c *caller) approval(a approvals.Approval) string {
 	if a.ID == "" {
 		return "-"
 	}
@@ -167,26 +174,26 @@ func (c *caller) approval(a store.Approval) string {
 		a.TurnEnded, a.HeldBy, a.OutboxID > 0, votes, a.Terms, a.Dir, string(a.ToRun()), a.Edited.Times, a.Edited.By, a.Edited.SHA256[:2], a.Risks, string(a.Touches), c.name("a", a.CardID), a.Kind, a.RequestedBy, a.ExpiresAt.Sub(a.CreatedAt).Round(10*time.Minute))
 }
 
-func (c *caller) thread(t store.Thread) string {
+func (c *caller) thread(t threads.Thread) string {
 	held := t.LeaseOwner != ""
 	return fmt.Sprint(c.name("h", t.ID), t.ThreadTS, t.Project, t.OwnerID, c.name("s", t.SessionID), t.Workspace, t.WorkspaceReplica, t.LeaseOwner, t.LeaseEpoch, held)
 }
 
-func (c *caller) turn(t store.Turn) string {
+func (c *caller) turn(t turns.Turn) string {
 	return fmt.Sprint(c.name("t", t.ID), c.name("h", t.ThreadID), c.name("s", t.SessionID), t.Epoch, t.RequestedBy, t.State, t.Problem, t.Attempt, t.Rests, t.Parking, t.StartedAt.IsZero())
 }
 
-func (c *caller) prompt(p store.Prompt) string {
+func (c *caller) prompt(p inbox.Prompt) string {
 	return fmt.Sprint(c.name("i", p.InboxID), c.name("h", p.ThreadID), p.ThreadTS, p.UUID, p.UserID, p.TS, p.Text, p.NotYet, p.Attempts, p.WaitsSince.IsZero(), p.Why, p.Marked, p.UrgentAt.IsZero(), p.UrgentBy)
 }
 
 // saying are rows that were written, in their order but for marks, which are of one
 // statement.
-func (c *caller) saying(rows []store.OutboxRow) string {
+func (c *caller) saying(rows []outbox.Row) string {
 	var out, marks []string
 	for _, w := range rows {
 		said := fmt.Sprint(w.Kind, w.ThreadTS, w.ChannelID, c.name("t", w.TurnID), c.name("i", w.InboxID), w.TS, w.UserID, w.Body, w.Again, w.ID > 0)
-		if w.Kind == store.OutboxMark {
+		if w.Kind == outbox.Mark {
 			marks = append(marks, said)
 		} else {
 			out = append(out, said)
@@ -196,30 +203,30 @@ func (c *caller) saying(rows []store.OutboxRow) string {
 	return fmt.Sprint(out, marks)
 }
 
-func (c *caller) ask() store.Approval {
+func (c *caller) ask() approvals.Approval {
 	turn := pick(c, c.turns)
-	a := store.Approval{
-		ID: c.id(), SessionID: turn.SessionID, TurnID: turn.ID, Kind: store.ApprovalTool, RequestID: fmt.Sprint("r", c.n), ToolUseID: fmt.Sprint("u", c.n),
+	a := approvals.Approval{
+		ID: c.id(), SessionID: turn.SessionID, TurnID: turn.ID, Kind: approvals.Tool, RequestID: fmt.Sprint("r", c.n), ToolUseID: fmt.Sprint("u", c.n),
 		ToolName: "Bash", Input: json.RawMessage(pick(c, []string{`{"command":"a"}`, `{"command":"b"}`})), RequestedBy: "U1", ExpiresAt: time.Now().Add(time.Hour),
-		Terms: store.Terms{Rule: "ask Bash", Quorum: pick(c, []int{2, 0, 1, 1}), Grantable: c.r.IntN(5) > 0, RequesterMay: c.r.IntN(4) > 0, Fixed: c.r.IntN(4) == 0},
+		Terms: approvals.Terms{Rule: "ask Bash", Quorum: pick(c, []int{2, 0, 1, 1}), Grantable: c.r.IntN(5) > 0, RequesterMay: c.r.IntN(4) > 0, Fixed: c.r.IntN(4) == 0},
 	}
 	switch c.r.IntN(6) {
 	case 0:
 		a.ExpiresAt = time.Now().Add(-time.Minute)
 	case 1:
-		a.Status, a.DecidedBy, a.DecidedVia = store.ApprovalDenied, "rule", "rule"
+		a.Status, a.DecidedBy, a.DecidedVia = approvals.Denied, "rule", "rule"
 	case 2:
 		if g := pick(c, c.grants); g != 0 {
-			a.Status, a.DecidedBy, a.DecidedVia, a.GrantID = store.ApprovalAllowed, "U2", "grant", g
+			a.Status, a.DecidedBy, a.DecidedVia, a.GrantID = approvals.Allowed, "U2", "grant", g
 		}
 	}
 	return a
 }
 
-func (c *caller) post() store.Post { return pick(c, c.posts) }
+func (c *caller) post() inbox.Post { return pick(c, c.posts) }
 
 // lease is mostly one that holds, sometimes one that is lost.
-func (c *caller) lease() store.Lease {
+func (c *caller) lease() threads.Lease {
 	l := pick(c, c.leases)
 	if c.r.IntN(6) == 0 {
 		return l
@@ -233,11 +240,11 @@ func (c *caller) lease() store.Lease {
 }
 
 // lastTurn belongs to the lease's thread, if there is one.
-func (c *caller) lastTurn(l store.Lease) store.Turn {
+func (c *caller) lastTurn(l threads.Lease) turns.Turn {
 	for _, t := range slices.Backward(c.turns) {
 		if t.ThreadID == l.ThreadID {
 			return t
 		}
 	}
-	return store.Turn{}
+	return turns.Turn{}
 }

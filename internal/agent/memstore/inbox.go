@@ -8,11 +8,14 @@ import (
 	"strings"
 	"time"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // Due is [store.Store.Due].
-func (b *Store) Due(ctx context.Context, holder string, limit int) ([]store.Envelope, error) {
+func (b *Store) Due(ctx context.Context, holder string, limit int) ([]inbox.Envelope, error) {
 	if err := b.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -24,9 +27,9 @@ func (b *Store) Due(ctx context.Context, holder string, limit int) ([]store.Enve
 		}
 	}
 	slices.SortFunc(due, func(x, y *envelope) int { return cmp.Or(cmp.Compare(x.TS, y.TS), cmp.Compare(x.InboxID, y.InboxID)) })
-	var out []store.Envelope
+	var out []inbox.Envelope
 	for _, e := range due[:min(len(due), limit)] {
-		e.until, e.sent.Holder, e.sent.ID = time.Now().Add(store.HoldFor), holder, e.InboxID
+		e.until, e.sent.Holder, e.sent.ID = time.Now().Add(inbox.HoldFor), holder, e.InboxID
 		out = append(out, e.sent)
 	}
 	return out, nil
@@ -66,7 +69,7 @@ func (b *Store) PutOff(ctx context.Context, id int64, after time.Duration, _ str
 }
 
 // FinishTelling is [store.Store.FinishTelling], and keeps nothing of what is told.
-func (b *Store) FinishTelling(ctx context.Context, id int64, outcome string, _ ...store.Whisper) ([]store.OutboxRow, error) {
+func (b *Store) FinishTelling(ctx context.Context, id int64, outcome string, _ ...inbox.Whisper) ([]outbox.Row, error) {
 	if err := b.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -78,13 +81,13 @@ func (b *Store) FinishTelling(ctx context.Context, id int64, outcome string, _ .
 }
 
 // LastPost is [store.Store.LastPost].
-func (b *Store) LastPost(ctx context.Context, k store.ThreadKey, before string) (ts string, err error) {
+func (b *Store) LastPost(ctx context.Context, k threads.ThreadKey, before string) (ts string, err error) {
 	if err := b.lock(ctx); err != nil {
 		return "", err
 	}
 	defer b.mu.Unlock()
 	for _, e := range b.inbox {
-		if e.kind == store.KindMessage && e.ThreadKey == k && e.State != "received" && e.Outcome == "" && e.TS < before {
+		if e.kind == inbox.Message && e.ThreadKey == k && e.State != "received" && e.Outcome == "" && e.TS < before {
 			ts = max(ts, e.TS)
 		}
 	}
@@ -92,12 +95,12 @@ func (b *Store) LastPost(ctx context.Context, k store.ThreadKey, before string) 
 }
 
 // post is a person's post that has no turn yet, or nil.
-func (b *Store) post(p store.Post) *envelope { return b.postAs(p, "received", "accepted") }
+func (b *Store) post(p inbox.Post) *envelope { return b.postAs(p, "received", "accepted") }
 
 // postAs is a person's post in one of these states, or nil.
-func (b *Store) postAs(p store.Post, states ...string) *envelope {
+func (b *Store) postAs(p inbox.Post, states ...string) *envelope {
 	for _, e := range b.inbox {
-		if e.kind == store.KindMessage && e.ChannelID == p.ChannelID && e.TS == p.TS && e.UserID == p.UserID && slices.Contains(states, e.State) {
+		if e.kind == inbox.Message && e.ChannelID == p.ChannelID && e.TS == p.TS && e.UserID == p.UserID && slices.Contains(states, e.State) {
 			return e
 		}
 	}
@@ -105,7 +108,7 @@ func (b *Store) postAs(p store.Post, states ...string) *envelope {
 }
 
 // Edit is [store.Store.Edit].
-func (b *Store) Edit(ctx context.Context, p store.Post, change func(json.RawMessage) (json.RawMessage, bool, error)) (bool, error) {
+func (b *Store) Edit(ctx context.Context, p inbox.Post, change func(json.RawMessage) (json.RawMessage, bool, error)) (bool, error) {
 	if err := b.lock(ctx); err != nil {
 		return false, err
 	}
@@ -125,7 +128,7 @@ func (b *Store) Edit(ctx context.Context, p store.Post, change func(json.RawMess
 }
 
 // Delete is [store.Store.Delete], and tells nothing.
-func (b *Store) Delete(ctx context.Context, p store.Post) (bool, []store.OutboxRow, error) {
+func (b *Store) Delete(ctx context.Context, p inbox.Post) (bool, []outbox.Row, error) {
 	if err := b.lock(ctx); err != nil {
 		return false, nil, err
 	}
@@ -136,13 +139,13 @@ func (b *Store) Delete(ctx context.Context, p store.Post) (bool, []store.OutboxR
 	}
 	e.State, e.Outcome = "done", "deleted"
 	if e.ThreadID != 0 {
-		b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: e.ThreadID})
+		b.notify(pg.Notice{Kind: pg.NoticePrompt, ThreadID: e.ThreadID})
 	}
 	return true, nil, nil
 }
 
 // DropWaiting is [store.Store.DropWaiting].
-func (b *Store) DropWaiting(ctx context.Context, inboxID int64, by, mark string) (bool, []store.OutboxRow, error) {
+func (b *Store) DropWaiting(ctx context.Context, inboxID int64, by, mark string) (bool, []outbox.Row, error) {
 	if err := b.lock(ctx); err != nil {
 		return false, nil, err
 	}
@@ -151,9 +154,9 @@ func (b *Store) DropWaiting(ctx context.Context, inboxID int64, by, mark string)
 	if e.State != "accepted" {
 		return false, nil, nil
 	}
-	_, rows, waits := b.drop(e.ThreadID, []*envelope{e}, store.Drop{Outcome: "dropped by " + by, Mark: mark})
+	_, rows, waits := b.drop(e.ThreadID, []*envelope{e}, inbox.Drop{Outcome: "dropped by " + by, Mark: mark})
 	rows = append(rows, waits...)
-	b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: e.ThreadID})
+	b.notify(pg.Notice{Kind: pg.NoticePrompt, ThreadID: e.ThreadID})
 	return true, rows, nil
 }
 
@@ -170,23 +173,23 @@ func (b *Store) SendNow(ctx context.Context, inboxID int64, by string) (bool, er
 	if e.UrgentAt.IsZero() {
 		e.UrgentAt, e.UrgentBy = time.Now(), by
 	}
-	b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: e.ThreadID})
+	b.notify(pg.Notice{Kind: pg.NoticePrompt, ThreadID: e.ThreadID})
 	return true, nil
 }
 
 // Queue is [store.Store.Queue].
-func (b *Store) Queue(ctx context.Context, threadID int64) (store.Queue, error) {
+func (b *Store) Queue(ctx context.Context, threadID int64) (inbox.Queue, error) {
 	if err := b.lock(ctx); err != nil {
-		return store.Queue{}, err
+		return inbox.Queue{}, err
 	}
 	defer b.mu.Unlock()
 	t, err := b.thread(threadID)
 	if err != nil {
-		return store.Queue{}, err
+		return inbox.Queue{}, err
 	}
-	q := store.Queue{ThreadKey: t.Key(), Project: t.Project, Running: b.runningTurn(threadID) != nil}
+	q := inbox.Queue{ThreadKey: t.Key(), Project: t.Project, Running: b.runningTurn(threadID) != nil}
 	for _, e := range b.waiting(threadID) {
-		q.Prompts = append(q.Prompts, store.QueuedPrompt{Prompt: e.now(), Kind: e.kind, Payload: e.sent.Payload})
+		q.Prompts = append(q.Prompts, inbox.QueuedPrompt{Prompt: e.now(), Kind: e.kind, Payload: e.sent.Payload})
 	}
 	return q, nil
 }

@@ -14,7 +14,14 @@ import (
 	"sync"
 	"time"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/audit"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/turns"
 	"deckhand/internal/upkeep"
 )
 
@@ -22,28 +29,28 @@ import (
 // there, by the clock of the process. Safe for concurrent use.
 type Store struct {
 	mu        sync.Mutex
-	threads   []*store.Thread // id is the index + 1, as everywhere here
+	threads   []*threads.Thread // id is the index + 1, as everywhere here
 	replicas  replicas
 	inbox     []*envelope
-	posts     []store.PostedMessage
+	posts     []outbox.PostedMessage
 	sessions  map[string]*session
 	turns     []*Turn
-	approvals []*store.Approval
+	approvals []*approvals.Approval
 	grants    []*grant
-	tools     map[string][]store.ToolText // by team, project and tool, the latest first
+	tools     map[string][]approvals.ToolText // by team, project and tool, the latest first
 	ledger    []Entry
 	calls     []*call
-	notices   []*store.BudgetNotice
+	notices   []*ledger.BudgetNotice
 	waits     map[int64]*wait // by the prompt
-	audit     []store.AuditEntry
+	audit     []audit.Entry
 	outbox    []*outboxRow
-	listeners map[chan store.Notice]bool
+	listeners map[chan pg.Notice]bool
 	broken    error
 }
 
 // Turn is a turn as the database has it.
 type Turn struct {
-	store.Turn
+	turns.Turn
 	LeaseEpoch   int64
 	CostMicroUSD int64
 	AgentTurns   int
@@ -69,7 +76,7 @@ type Entry struct {
 	ContractMicroUSD        *int64
 	TotalBefore, TotalAfter int64 // of the CLI, at an end
 
-	Call   store.EndedCall
+	Call   ledger.EndedCall
 	Turns  int // 1 if it counts its turn
 	TurnID int64
 	User   string
@@ -85,7 +92,7 @@ const (
 
 // Prompt is a prompt and what became of it.
 type Prompt struct {
-	store.Prompt
+	inbox.Prompt
 	State   string // received, accepted, running or done
 	Outcome string
 	TurnID  int64
@@ -94,8 +101,8 @@ type Prompt struct {
 type envelope struct {
 	Prompt
 	event string
-	kind  store.EnvelopeKind
-	sent  store.Envelope
+	kind  inbox.Kind
+	sent  inbox.Envelope
 	until time.Time // before which it is not tried again, or nobody else takes it
 
 	seenToWait bool
@@ -110,11 +117,11 @@ type session struct {
 }
 
 type grant struct {
-	store.LiveGrant
+	approvals.LiveGrant
 	team, project, channel string
 	thread                 int64
 	session                string
-	scope                  store.GrantScope
+	scope                  approvals.GrantScope
 	tool                   string
 	sum                    [sha256.Size]byte
 	expires                time.Time
@@ -139,23 +146,23 @@ func (b *Store) lock(ctx context.Context) error {
 	return err
 }
 
-func (b *Store) thread(id int64) (*store.Thread, error) {
+func (b *Store) thread(id int64) (*threads.Thread, error) {
 	if id < 1 || id > int64(len(b.threads)) {
-		return nil, store.ErrNotFound
+		return nil, pg.ErrNotFound
 	}
 	return b.threads[id-1], nil
 }
 
-func (b *Store) holds(l store.Lease) (*store.Thread, error) {
+func (b *Store) holds(l threads.Lease) (*threads.Thread, error) {
 	t, err := b.thread(l.ThreadID)
 	if err != nil || t.LeaseOwner != l.Owner || t.LeaseEpoch != l.Epoch {
-		return nil, store.ErrFenced
+		return nil, threads.ErrFenced
 	}
 	return t, nil
 }
 
 // under runs fn while the lease holds.
-func (b *Store) under(ctx context.Context, l store.Lease, fn func(t *store.Thread) error) error {
+func (b *Store) under(ctx context.Context, l threads.Lease, fn func(t *threads.Thread) error) error {
 	if err := b.lock(ctx); err != nil {
 		return err
 	}
@@ -168,7 +175,7 @@ func (b *Store) under(ctx context.Context, l store.Lease, fn func(t *store.Threa
 }
 
 // Receive is [store.Store.Receive].
-func (b *Store) Receive(ctx context.Context, e store.Envelope) (id int64, fresh bool, err error) {
+func (b *Store) Receive(ctx context.Context, e inbox.Envelope) (id int64, fresh bool, err error) {
 	if err := b.lock(ctx); err != nil {
 		return 0, false, err
 	}
@@ -178,20 +185,20 @@ func (b *Store) Receive(ctx context.Context, e store.Envelope) (id int64, fresh 
 			return 0, false, nil
 		}
 	}
-	b.inbox = append(b.inbox, &envelope{event: e.EventID, kind: e.Kind, sent: e, seenToWait: e.Marked, until: time.Now().Add(store.HoldFor), Prompt: Prompt{State: "received", Prompt: store.Prompt{
+	b.inbox = append(b.inbox, &envelope{event: e.EventID, kind: e.Kind, sent: e, seenToWait: e.Marked, until: time.Now().Add(inbox.HoldFor), Prompt: Prompt{State: "received", Prompt: inbox.Prompt{
 		InboxID: int64(len(b.inbox) + 1), ThreadKey: e.Key(), UserID: e.UserID, TS: e.TS,
 	}}})
 	return int64(len(b.inbox)), true, nil
 }
 
 // AcceptPrompt is [store.Store.AcceptPrompt].
-func (b *Store) AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thread, bool, error) {
+func (b *Store) AcceptPrompt(ctx context.Context, p inbox.NewPrompt) (threads.Thread, bool, error) {
 	if err := b.lock(ctx); err != nil {
-		return store.Thread{}, false, err
+		return threads.Thread{}, false, err
 	}
 	defer b.mu.Unlock()
 	if p.InboxID > 0 && p.InboxID <= int64(len(b.inbox)) && b.behind(b.inbox[p.InboxID-1]) {
-		return store.Thread{}, false, store.ErrNotYet
+		return threads.Thread{}, false, pg.ErrNotYet
 	}
 	t := b.openThread(p)
 	if p.InboxID < 1 || p.InboxID > int64(len(b.inbox)) || b.inbox[p.InboxID-1].State != "received" {
@@ -199,19 +206,19 @@ func (b *Store) AcceptPrompt(ctx context.Context, p store.NewPrompt) (store.Thre
 	}
 	e := b.inbox[p.InboxID-1]
 	if e.sent.Edits != p.Edits {
-		return store.Thread{}, false, store.ErrNotYet
+		return threads.Thread{}, false, pg.ErrNotYet
 	}
 	e.State, e.ThreadID, e.UUID, e.Text, e.Files, e.until = "accepted", t.ID, p.UUID, p.Text, p.Files, time.Now()
-	b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: t.ID})
+	b.notify(pg.Notice{Kind: pg.NoticePrompt, ThreadID: t.ID})
 	return *t, true, nil
 }
 
 // openThread returns the prompt's thread, which is opened if there is none.
-func (b *Store) openThread(p store.NewPrompt) *store.Thread {
-	if i := slices.IndexFunc(b.threads, func(t *store.Thread) bool { return t.Key() == p.Thread }); i >= 0 {
+func (b *Store) openThread(p inbox.NewPrompt) *threads.Thread {
+	if i := slices.IndexFunc(b.threads, func(t *threads.Thread) bool { return t.Key() == p.Thread }); i >= 0 {
 		return b.threads[i]
 	}
-	t := &store.Thread{
+	t := &threads.Thread{
 		ID: int64(len(b.threads)) + 1, TeamID: p.Thread.TeamID, ChannelID: p.Thread.ChannelID, ThreadTS: p.Thread.ThreadTS,
 		Project: p.Project, OwnerID: p.UserID, Title: p.Title, Base: p.Base,
 	}
@@ -224,15 +231,15 @@ func (b *Store) openThread(p store.NewPrompt) *store.Thread {
 
 // behind reports whether a message has to wait for an earlier one of its thread.
 func (b *Store) behind(e *envelope) bool {
-	return e.kind == store.KindMessage && e.State == "received" && slices.ContainsFunc(b.inbox, func(o *envelope) bool {
-		return o.ThreadKey == e.ThreadKey && o.State == "received" && o.kind == store.KindMessage && (o.TS < e.TS || o.TS == e.TS && o.InboxID < e.InboxID)
+	return e.kind == inbox.Message && e.State == "received" && slices.ContainsFunc(b.inbox, func(o *envelope) bool {
+		return o.ThreadKey == e.ThreadKey && o.State == "received" && o.kind == inbox.Message && (o.TS < e.TS || o.TS == e.TS && o.InboxID < e.InboxID)
 	})
 }
 
 // ThreadByKey is [store.Store.ThreadByKey].
-func (b *Store) ThreadByKey(ctx context.Context, k store.ThreadKey) (store.Thread, error) {
+func (b *Store) ThreadByKey(ctx context.Context, k threads.ThreadKey) (threads.Thread, error) {
 	if err := b.lock(ctx); err != nil {
-		return store.Thread{}, err
+		return threads.Thread{}, err
 	}
 	defer b.mu.Unlock()
 	for _, t := range b.threads {
@@ -240,11 +247,11 @@ func (b *Store) ThreadByKey(ctx context.Context, k store.ThreadKey) (store.Threa
 			return *t, nil
 		}
 	}
-	return store.Thread{}, store.ErrNotFound
+	return threads.Thread{}, pg.ErrNotFound
 }
 
 // ReleaseLease is [store.Store.ReleaseLease].
-func (b *Store) ReleaseLease(ctx context.Context, l store.Lease, wake bool) error {
+func (b *Store) ReleaseLease(ctx context.Context, l threads.Lease, wake bool) error {
 	if err := b.lock(ctx); err != nil {
 		return err
 	}
@@ -255,7 +262,7 @@ func (b *Store) ReleaseLease(ctx context.Context, l store.Lease, wake bool) erro
 	}
 	t.LeaseOwner = ""
 	if wake && b.open(t.ID) && !b.asleep(t.ID) && !b.parked(t.ID) {
-		b.notify(store.Notice{Kind: store.NoticePrompt, ThreadID: t.ID})
+		b.notify(pg.Notice{Kind: pg.NoticePrompt, ThreadID: t.ID})
 	}
 	return nil
 }
@@ -282,8 +289,8 @@ func (b *Store) Unattended(ctx context.Context, owner string, held []int64) ([]i
 }
 
 // byWait are the threads, whoever has waited longest first.
-func (b *Store) byWait() []*store.Thread {
-	first := func(t *store.Thread) int64 {
+func (b *Store) byWait() []*threads.Thread {
+	first := func(t *threads.Thread) int64 {
 		for _, e := range b.inbox {
 			if e.ThreadID == t.ID && (e.State == "accepted" || e.State == "running") {
 				return e.InboxID
@@ -291,31 +298,31 @@ func (b *Store) byWait() []*store.Thread {
 		}
 		return math.MaxInt64
 	}
-	return slices.SortedStableFunc(slices.Values(b.threads), func(x, y *store.Thread) int { return cmp.Compare(first(x), first(y)) })
+	return slices.SortedStableFunc(slices.Values(b.threads), func(x, y *threads.Thread) int { return cmp.Compare(first(x), first(y)) })
 }
 
 // SetWorkspace is [store.Store.SetWorkspace].
-func (b *Store) SetWorkspace(ctx context.Context, l store.Lease, dir string) error {
-	return b.under(ctx, l, func(t *store.Thread) error { t.Workspace, t.WorkspaceReplica = dir, l.Owner; return nil })
+func (b *Store) SetWorkspace(ctx context.Context, l threads.Lease, dir string) error {
+	return b.under(ctx, l, func(t *threads.Thread) error { t.Workspace, t.WorkspaceReplica = dir, l.Owner; return nil })
 }
 
 // SetBranch is [store.Store.SetBranch].
-func (b *Store) SetBranch(ctx context.Context, l store.Lease, branch string) error {
-	return b.under(ctx, l, func(t *store.Thread) error { t.Branch = branch; return nil })
+func (b *Store) SetBranch(ctx context.Context, l threads.Lease, branch string) error {
+	return b.under(ctx, l, func(t *threads.Thread) error { t.Branch = branch; return nil })
 }
 
 // NewSession is [store.Store.NewSession].
-func (b *Store) NewSession(ctx context.Context, l store.Lease, id, parentID string) error {
+func (b *Store) NewSession(ctx context.Context, l threads.Lease, id, parentID string) error {
 	return b.newSession(ctx, l, id, parentID, false)
 }
 
 // StartAnew is [store.Store.StartAnew].
-func (b *Store) StartAnew(ctx context.Context, l store.Lease, id, lost string) error {
+func (b *Store) StartAnew(ctx context.Context, l threads.Lease, id, lost string) error {
 	return b.newSession(ctx, l, id, lost, true)
 }
 
-func (b *Store) newSession(ctx context.Context, l store.Lease, id, parentID string, recalls bool) error {
-	return b.under(ctx, l, func(t *store.Thread) error {
+func (b *Store) newSession(ctx context.Context, l threads.Lease, id, parentID string, recalls bool) error {
+	return b.under(ctx, l, func(t *threads.Thread) error {
 		if b.sessions == nil {
 			b.sessions = map[string]*session{}
 		}
@@ -362,8 +369,8 @@ func (b *Store) MarkStarted(ctx context.Context, id string) error {
 }
 
 // BeginEpoch is [store.Store.BeginEpoch].
-func (b *Store) BeginEpoch(ctx context.Context, l store.Lease, sessionID, _ string, baseline int64) (epoch int, err error) {
-	err = b.under(ctx, l, func(*store.Thread) error {
+func (b *Store) BeginEpoch(ctx context.Context, l threads.Lease, sessionID, _ string, baseline int64) (epoch int, err error) {
+	err = b.under(ctx, l, func(*threads.Thread) error {
 		s, ok := b.sessions[sessionID]
 		if !ok {
 			return fmt.Errorf("no session %s", sessionID)
@@ -379,7 +386,7 @@ func (b *Store) BeginEpoch(ctx context.Context, l store.Lease, sessionID, _ stri
 func (b *Store) TimeZone() *time.Location { return time.UTC }
 
 // Audit is [store.Store.Audit].
-func (b *Store) Audit(ctx context.Context, entries ...store.AuditEntry) error {
+func (b *Store) Audit(ctx context.Context, entries ...audit.Entry) error {
 	if err := b.lock(ctx); err != nil {
 		return err
 	}
@@ -389,11 +396,11 @@ func (b *Store) Audit(ctx context.Context, entries ...store.AuditEntry) error {
 }
 
 // Listen is [store.Store.Listen]. Notices wait for as long as fn takes.
-func (b *Store) Listen(ctx context.Context, ready func(), fn func(store.Notice)) {
-	got := make(chan store.Notice, 1024)
+func (b *Store) Listen(ctx context.Context, ready func(), fn func(pg.Notice)) {
+	got := make(chan pg.Notice, 1024)
 	b.mu.Lock()
 	if b.listeners == nil {
-		b.listeners = map[chan store.Notice]bool{}
+		b.listeners = map[chan pg.Notice]bool{}
 	}
 	b.listeners[got] = true
 	b.mu.Unlock()
@@ -417,9 +424,9 @@ func (b *Store) Listen(ctx context.Context, ready func(), fn func(store.Notice))
 func (b *Store) Listening() upkeep.State { return upkeep.State{Up: true} }
 
 // Notify is [store.Store.Notify], of other replicas, which nothing here tells.
-func (b *Store) Notify(context.Context, store.Notice) error { return nil }
+func (b *Store) Notify(context.Context, pg.Notice) error { return nil }
 
-func (b *Store) notify(n store.Notice) {
+func (b *Store) notify(n pg.Notice) {
 	for l := range b.listeners {
 		select {
 		case l <- n:
@@ -429,15 +436,15 @@ func (b *Store) notify(n store.Notice) {
 }
 
 // Threads are all threads as they stand.
-func (b *Store) Threads() []store.Thread {
-	return slices.DeleteFunc(values(b, &b.threads), func(t store.Thread) bool { return t.ID == 0 })
+func (b *Store) Threads() []threads.Thread {
+	return slices.DeleteFunc(values(b, &b.threads), func(t threads.Thread) bool { return t.ID == 0 })
 }
 
 // Turns are all turns, in the order of their begin.
 func (b *Store) Turns() []Turn { return values(b, &b.turns) }
 
 // Approvals are all approvals, in the order in which they were asked.
-func (b *Store) Approvals() []store.Approval { return values(b, &b.approvals) }
+func (b *Store) Approvals() []approvals.Approval { return values(b, &b.approvals) }
 
 // Entries are the ledger.
 func (b *Store) Entries() []Entry {

@@ -8,23 +8,26 @@ import (
 	"strings"
 	"time"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 )
 
 // outboxRow is a row of the outbox.
 type outboxRow struct {
-	store.OutboxRow
+	outbox.Row
 	heldUntil time.Time
 	gone      bool
 }
 
 // addOutboxRow writes an outbox row of a thread.
-func (b *Store) addOutboxRow(threadID int64, w store.OutboxRow) store.OutboxRow {
+func (b *Store) addOutboxRow(threadID int64, w outbox.Row) outbox.Row {
 	w.ID, w.ThreadID, w.ThreadKey, w.CreatedAt = int64(len(b.outbox)+1), threadID, b.threads[threadID-1].Key(), time.Now()
 	if w.InboxID != 0 {
 		w.TS = b.inbox[w.InboxID-1].TS
 	}
-	b.outbox = append(b.outbox, &outboxRow{OutboxRow: w, heldUntil: time.Now().Add(store.OutboxHold)})
+	b.outbox = append(b.outbox, &outboxRow{Row: w, heldUntil: time.Now().Add(outbox.Hold)})
 	return w
 }
 
@@ -33,8 +36,8 @@ func (b *Store) waitRows() {
 	for _, e := range b.inbox {
 		if waits := e.waits(); waits != e.seenToWait {
 			e.seenToWait = waits
-			b.outbox = append(b.outbox, &outboxRow{OutboxRow: store.OutboxRow{
-				ID: int64(len(b.outbox) + 1), Kind: store.OutboxWaits, ThreadKey: e.ThreadKey, InboxID: e.InboxID, TS: e.TS, CreatedAt: time.Now(),
+			b.outbox = append(b.outbox, &outboxRow{Row: outbox.Row{
+				ID: int64(len(b.outbox) + 1), Kind: outbox.Waits, ThreadKey: e.ThreadKey, InboxID: e.InboxID, TS: e.TS, CreatedAt: time.Now(),
 			}})
 		}
 	}
@@ -46,37 +49,37 @@ func (e *envelope) waits() bool {
 }
 
 // PostWaits is [store.Store.PostWaits].
-func (b *Store) PostWaits(ctx context.Context, inboxID int64) (store.PostState, error) {
+func (b *Store) PostWaits(ctx context.Context, inboxID int64) (inbox.PostState, error) {
 	if err := b.lock(ctx); err != nil {
-		return store.PostState{}, err
+		return inbox.PostState{}, err
 	}
 	defer b.mu.Unlock()
 	e := b.inbox[inboxID-1]
-	why, _ := strings.CutPrefix(e.Outcome, store.GivenUp)
+	why, _ := strings.CutPrefix(e.Outcome, inbox.GivenUp)
 	if why == e.Outcome {
 		why = ""
 	}
-	return store.PostState{Waits: e.waits(), GivenUp: why, ThreadTS: e.ThreadTS}, nil
+	return inbox.PostState{Waits: e.waits(), GivenUp: why, ThreadTS: e.ThreadTS}, nil
 }
 
 // StandQueue is [store.Store.StandQueue].
-func (b *Store) StandQueue(ctx context.Context, threadID int64) (store.OutboxRow, error) {
+func (b *Store) StandQueue(ctx context.Context, threadID int64) (outbox.Row, error) {
 	if err := b.lock(ctx); err != nil {
-		return store.OutboxRow{}, err
+		return outbox.Row{}, err
 	}
 	defer b.mu.Unlock()
 	for _, w := range b.outbox {
-		if w.Kind == store.OutboxQueue && w.ThreadID == threadID && !w.gone {
-			w.heldUntil, w.Again = time.Now().Add(store.OutboxHold), true
-			return w.OutboxRow, nil
+		if w.Kind == outbox.Queue && w.ThreadID == threadID && !w.gone {
+			w.heldUntil, w.Again = time.Now().Add(outbox.Hold), true
+			return w.Row, nil
 		}
 	}
-	return b.addOutboxRow(threadID, store.OutboxRow{Kind: store.OutboxQueue}), nil
+	return b.addOutboxRow(threadID, outbox.Row{Kind: outbox.Queue}), nil
 }
 
 // cardRow notes that an approval's card has changed.
-func (b *Store) cardRow(a *store.Approval) {
-	b.addOutboxRow(a.ThreadID, store.OutboxRow{Kind: store.OutboxCard, CardID: a.CardID})
+func (b *Store) cardRow(a *approvals.Approval) {
+	b.addOutboxRow(a.ThreadID, outbox.Row{Kind: outbox.Card, CardID: a.CardID})
 }
 
 // closeCards notes that the cards of a turn are to be shown once more.
@@ -91,9 +94,9 @@ func (b *Store) closeCards(turnID int64) {
 }
 
 // lastOutboxRow is the last row of a kind that is about something, or 0.
-func (b *Store) lastOutboxRow(about func(store.OutboxRow) bool) int64 {
+func (b *Store) lastOutboxRow(about func(outbox.Row) bool) int64 {
 	for _, w := range slices.Backward(b.outbox) {
-		if !w.gone && about(w.OutboxRow) {
+		if !w.gone && about(w.Row) {
 			return w.ID
 		}
 	}
@@ -101,40 +104,40 @@ func (b *Store) lastOutboxRow(about func(store.OutboxRow) bool) int64 {
 }
 
 // Say is [store.Store.Say].
-func (b *Store) Say(ctx context.Context, l store.Lease, sentence string) (w store.OutboxRow, err error) {
-	err = b.under(ctx, l, func(t *store.Thread) error {
-		w = b.addOutboxRow(t.ID, store.OutboxRow{Kind: store.OutboxSaid, Body: sentence})
+func (b *Store) Say(ctx context.Context, l threads.Lease, sentence string) (w outbox.Row, err error) {
+	err = b.under(ctx, l, func(t *threads.Thread) error {
+		w = b.addOutboxRow(t.ID, outbox.Row{Kind: outbox.Said, Body: sentence})
 		return nil
 	})
 	return w, err
 }
 
 // LeaveTurn is [store.Store.LeaveTurn].
-func (b *Store) LeaveTurn(ctx context.Context, l store.Lease, turnID int64, sentence string) (w store.OutboxRow, err error) {
-	err = b.under(ctx, l, func(t *store.Thread) error {
-		w = b.addOutboxRow(t.ID, store.OutboxRow{Kind: store.OutboxLeft, TurnID: turnID, Body: sentence})
+func (b *Store) LeaveTurn(ctx context.Context, l threads.Lease, turnID int64, sentence string) (w outbox.Row, err error) {
+	err = b.under(ctx, l, func(t *threads.Thread) error {
+		w = b.addOutboxRow(t.ID, outbox.Row{Kind: outbox.Left, TurnID: turnID, Body: sentence})
 		return nil
 	})
 	return w, err
 }
 
 // ClaimOutbox is [store.Store.ClaimOutbox] of whoever is alive.
-func (b *Store) ClaimOutbox(ctx context.Context, teamID string, limit int) ([]store.OutboxRow, error) {
+func (b *Store) ClaimOutbox(ctx context.Context, teamID string, limit int) ([]outbox.Row, error) {
 	if err := b.lock(ctx); err != nil {
 		return nil, err
 	}
 	defer b.mu.Unlock()
 	b.waitRows()
-	var out []store.OutboxRow
-	held := map[store.ThreadKey]bool{}
+	var out []outbox.Row
+	held := map[threads.ThreadKey]bool{}
 	for _, w := range b.outbox {
 		switch {
 		case w.gone || w.TeamID != teamID:
 		case w.heldUntil.After(time.Now()):
 			held[w.ThreadKey] = held[w.ThreadKey] || w.Kind.InOrder()
 		case len(out) < limit && !(w.Kind.InOrder() && held[w.ThreadKey]):
-			w.heldUntil, w.Again = time.Now().Add(store.OutboxHold), true
-			out = append(out, w.OutboxRow)
+			w.heldUntil, w.Again = time.Now().Add(outbox.Hold), true
+			out = append(out, w.Row)
 		}
 	}
 	return out, nil
@@ -142,7 +145,7 @@ func (b *Store) ClaimOutbox(ctx context.Context, teamID string, limit int) ([]st
 
 // HoldOutbox is [store.Store.HoldOutbox].
 func (b *Store) HoldOutbox(ctx context.Context, ids []int64) error {
-	return b.holdOutbox(ctx, ids, store.OutboxHold)
+	return b.holdOutbox(ctx, ids, outbox.Hold)
 }
 
 // PutBackOutbox is [store.Store.PutBackOutbox], always for two seconds.
@@ -174,7 +177,7 @@ func (b *Store) ReleaseOutbox(ctx context.Context) error {
 }
 
 // EndOutbox is [store.Store.EndOutbox].
-func (b *Store) EndOutbox(ctx context.Context, ids []int64, shown []store.Shown) error {
+func (b *Store) EndOutbox(ctx context.Context, ids []int64, shown []outbox.Shown) error {
 	if err := b.lock(ctx); err != nil {
 		return err
 	}
@@ -192,13 +195,13 @@ func (b *Store) EndOutbox(ctx context.Context, ids []int64, shown []store.Shown)
 }
 
 // OutboxRows are what nobody was shown yet, in the order of its coming.
-func (b *Store) OutboxRows() []store.OutboxRow {
+func (b *Store) OutboxRows() []outbox.Row {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var out []store.OutboxRow
+	var out []outbox.Row
 	for _, w := range b.outbox {
 		if !w.gone {
-			out = append(out, w.OutboxRow)
+			out = append(out, w.Row)
 		}
 	}
 	return out

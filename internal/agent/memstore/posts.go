@@ -7,22 +7,24 @@ import (
 	"strconv"
 	"time"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 )
 
 // samePost reports whether two are the same message.
-func samePost(x, y store.PostedMessage) bool {
+func samePost(x, y outbox.PostedMessage) bool {
 	return x.Kind == y.Kind && x.Subject == y.Subject && x.Part == y.Part && x.Audience == y.Audience
 }
 
 // SavePosts is [store.Store.SavePosts].
-func (b *Store) SavePosts(ctx context.Context, posts ...store.PostedMessage) error {
+func (b *Store) SavePosts(ctx context.Context, posts ...outbox.PostedMessage) error {
 	if err := b.lock(ctx); err != nil {
 		return err
 	}
 	defer b.mu.Unlock()
 	for _, p := range posts {
-		i := slices.IndexFunc(b.posts, func(q store.PostedMessage) bool { return samePost(p, q) })
+		i := slices.IndexFunc(b.posts, func(q outbox.PostedMessage) bool { return samePost(p, q) })
 		switch {
 		case i < 0:
 			p.CreatedAt, p.Open = time.Now(), false
@@ -35,7 +37,7 @@ func (b *Store) SavePosts(ctx context.Context, posts ...store.PostedMessage) err
 }
 
 // Posts is [store.Store.Posts].
-func (b *Store) Posts(ctx context.Context, kind store.PostKind, subject string) ([]store.PostedMessage, error) {
+func (b *Store) Posts(ctx context.Context, kind outbox.PostKind, subject string) ([]outbox.PostedMessage, error) {
 	if err := b.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -43,20 +45,20 @@ func (b *Store) Posts(ctx context.Context, kind store.PostKind, subject string) 
 	return b.postsOf(kind, subject), nil
 }
 
-func (b *Store) postsOf(kind store.PostKind, subject string) (out []store.PostedMessage) {
+func (b *Store) postsOf(kind outbox.PostKind, subject string) (out []outbox.PostedMessage) {
 	for _, p := range b.posts {
 		if p.Kind == kind && p.Subject == subject {
 			out = append(out, p)
 		}
 	}
-	slices.SortFunc(out, func(x, y store.PostedMessage) int {
+	slices.SortFunc(out, func(x, y outbox.PostedMessage) int {
 		return cmp.Or(cmp.Compare(x.Part, y.Part), cmp.Compare(x.Audience, y.Audience))
 	})
 	return out
 }
 
 // postedAs is the ts of the message in its thread that shows something, or "".
-func (b *Store) postedAs(kind store.PostKind, subject string) string {
+func (b *Store) postedAs(kind outbox.PostKind, subject string) string {
 	for _, p := range b.postsOf(kind, subject) {
 		if p.Part == 0 && p.Audience == "" {
 			return p.TS
@@ -66,24 +68,24 @@ func (b *Store) postedAs(kind store.PostKind, subject string) string {
 }
 
 // ForgetPost is [store.Store.ForgetPost].
-func (b *Store) ForgetPost(ctx context.Context, p store.PostedMessage, replica string) error {
+func (b *Store) ForgetPost(ctx context.Context, p outbox.PostedMessage, replica string) error {
 	if err := b.lock(ctx); err != nil {
 		return err
 	}
 	defer b.mu.Unlock()
-	if id, err := strconv.Atoi(p.Subject); p.Kind == store.PlacePost && err == nil && id >= 1 && id <= len(b.threads) {
+	if id, err := strconv.Atoi(p.Subject); p.Kind == outbox.PlacePost && err == nil && id >= 1 && id <= len(b.threads) {
 		if owner := b.threads[id-1].LeaseOwner; owner != "" && owner != replica {
 			return nil
 		}
 	}
-	b.posts = slices.DeleteFunc(b.posts, func(q store.PostedMessage) bool {
+	b.posts = slices.DeleteFunc(b.posts, func(q outbox.PostedMessage) bool {
 		return q.Kind == p.Kind && q.Subject == p.Subject && (q.CreatedAt.Equal(p.CreatedAt) || q.TS == p.TS && q.TS != "")
 	})
 	return nil
 }
 
 // TurnPosts is [store.Store.TurnPosts].
-func (b *Store) TurnPosts(ctx context.Context, turnID int64) ([]store.PostedMessage, error) {
+func (b *Store) TurnPosts(ctx context.Context, turnID int64) ([]outbox.PostedMessage, error) {
 	if err := b.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -91,16 +93,16 @@ func (b *Store) TurnPosts(ctx context.Context, turnID int64) ([]store.PostedMess
 	return b.postsOfTurn(turnID), nil
 }
 
-func (b *Store) postsOfTurn(turnID int64) []store.PostedMessage {
-	out := b.postsOf(store.TurnPost, strconv.FormatInt(turnID, 10))
+func (b *Store) postsOfTurn(turnID int64) []outbox.PostedMessage {
+	out := b.postsOf(outbox.TurnPost, strconv.FormatInt(turnID, 10))
 	seen := map[string]bool{}
 	for _, a := range b.approvals {
 		if a.TurnID != turnID || seen[a.CardID] {
 			continue
 		}
 		seen[a.CardID] = true
-		for _, p := range b.postsOf(store.CardPost, a.CardID) {
-			p.Open = slices.ContainsFunc(b.approvals, func(o *store.Approval) bool {
+		for _, p := range b.postsOf(outbox.CardPost, a.CardID) {
+			p.Open = slices.ContainsFunc(b.approvals, func(o *approvals.Approval) bool {
 				return o.TurnID == turnID && o.CardID == a.CardID && bindable(o) && !o.Delivered
 			})
 			if p.Audience == "" {
@@ -108,11 +110,11 @@ func (b *Store) postsOfTurn(turnID int64) []store.PostedMessage {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(x, y store.PostedMessage) int { return cmp.Compare(x.TS, y.TS) })
+	slices.SortStableFunc(out, func(x, y outbox.PostedMessage) int { return cmp.Compare(x.TS, y.TS) })
 	return out
 }
 
 // WroteBelow is [store.Store.WroteBelow]: nobody does.
-func (b *Store) WroteBelow(context.Context, store.ThreadKey, int64, time.Time, time.Time) (bool, error) {
+func (b *Store) WroteBelow(context.Context, threads.ThreadKey, int64, time.Time, time.Time) (bool, error) {
 	return false, nil
 }

@@ -8,7 +8,8 @@ import (
 	"fmt"
 	"slices"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // replicas are those that have ever lived.
@@ -18,7 +19,7 @@ type replicas struct {
 }
 
 type replica struct {
-	store.Peer
+	threads.Peer
 	kernel string
 	alive  bool
 }
@@ -32,21 +33,21 @@ func (r *replicas) find(id string) *replica {
 	return nil
 }
 
-func (r *replicas) living(but string) []store.Peer {
-	var out []store.Peer
+func (r *replicas) living(but string) []threads.Peer {
+	var out []threads.Peer
 	for _, o := range r.list {
 		if o.alive && o.Replica != but {
 			out = append(out, o.Peer)
 		}
 	}
-	slices.SortFunc(out, func(a, b store.Peer) int { return cmp.Compare(a.Replica, b.Replica) })
+	slices.SortFunc(out, func(a, b threads.Peer) int { return cmp.Compare(a.Replica, b.Replica) })
 	return out
 }
 
 // Register is [store.Store.Register].
-func (b *Store) Register(ctx context.Context, r store.Replica) (store.Registration, error) {
+func (b *Store) Register(ctx context.Context, r threads.Replica) (threads.Registration, error) {
 	if err := b.lock(ctx); err != nil {
-		return store.Registration{}, err
+		return threads.Registration{}, err
 	}
 	defer b.mu.Unlock()
 	b.replicas.lives++
@@ -55,12 +56,12 @@ func (b *Store) Register(ctx context.Context, r store.Replica) (store.Registrati
 		o = &replica{kernel: r.Kernel}
 		b.replicas.list = append(b.replicas.list, o)
 	} else if o.alive && o.kernel != r.Kernel {
-		return store.Registration{}, store.ErrLives
+		return threads.Registration{}, threads.ErrLives
 	}
 	o.alive, o.kernel = true, r.Kernel
-	o.Peer = store.Peer{Registration: store.Registration{Replica: r.ID, Number: b.replicas.lives}, Heartbeats: o.Heartbeats, Lease: r.Lease, Load: store.Load{Slots: r.Slots}}
+	o.Peer = threads.Peer{Registration: threads.Registration{Replica: r.ID, Number: b.replicas.lives}, Heartbeats: o.Heartbeats, Lease: r.Lease, Load: threads.Load{Slots: r.Slots}}
 	b.handBack(r.ID)
-	b.notify(store.Notice{Kind: store.NoticeFreed})
+	b.notify(pg.Notice{Kind: pg.NoticeFreed})
 	return o.Registration, nil
 }
 
@@ -72,12 +73,12 @@ func (b *Store) handBack(id string) {
 		}
 	}
 	if freed {
-		b.notify(store.Notice{Kind: store.NoticeFreed})
+		b.notify(pg.Notice{Kind: pg.NoticeFreed})
 	}
 }
 
 // lives returns the replica while the life lasts, else nil.
-func (b *Store) lives(l store.Registration) *replica {
+func (b *Store) lives(l threads.Registration) *replica {
 	if o := b.replicas.find(l.Replica); o != nil && o.alive && o.Registration == l {
 		return o
 	}
@@ -85,27 +86,27 @@ func (b *Store) lives(l store.Registration) *replica {
 }
 
 // Heartbeat is [store.Store.Heartbeat].
-func (b *Store) Heartbeat(ctx context.Context, l store.Registration, load store.Load) (held []store.Lease, peers []store.Peer, err error) {
+func (b *Store) Heartbeat(ctx context.Context, l threads.Registration, load threads.Load) (held []threads.Lease, peers []threads.Peer, err error) {
 	if err := b.lock(ctx); err != nil {
 		return nil, nil, err
 	}
 	defer b.mu.Unlock()
 	o := b.lives(l)
 	if o == nil {
-		return nil, nil, store.ErrFenced
+		return nil, nil, threads.ErrFenced
 	}
 	o.Heartbeats++
 	o.Load = load
 	for _, t := range b.threads {
 		if t.LeaseOwner == l.Replica {
-			held = append(held, store.Lease{ThreadID: t.ID, Owner: l.Replica, Epoch: t.LeaseEpoch})
+			held = append(held, threads.Lease{ThreadID: t.ID, Owner: l.Replica, Epoch: t.LeaseEpoch})
 		}
 	}
 	return held, b.replicas.living(l.Replica), nil
 }
 
 // Living is [store.Store.Living].
-func (b *Store) Living(ctx context.Context) ([]store.Peer, error) {
+func (b *Store) Living(ctx context.Context) ([]threads.Peer, error) {
 	if err := b.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (b *Store) Living(ctx context.Context) ([]store.Peer, error) {
 }
 
 // MarkDead is [store.Store.MarkDead].
-func (b *Store) MarkDead(ctx context.Context, p store.Peer) (dead bool, err error) {
+func (b *Store) MarkDead(ctx context.Context, p threads.Peer) (dead bool, err error) {
 	if err := b.lock(ctx); err != nil {
 		return false, err
 	}
@@ -129,7 +130,7 @@ func (b *Store) MarkDead(ctx context.Context, p store.Peer) (dead bool, err erro
 }
 
 // Unregister is [store.Store.Unregister].
-func (b *Store) Unregister(ctx context.Context, l store.Registration) error {
+func (b *Store) Unregister(ctx context.Context, l threads.Registration) error {
 	if err := b.lock(ctx); err != nil {
 		return err
 	}
@@ -142,19 +143,19 @@ func (b *Store) Unregister(ctx context.Context, l store.Registration) error {
 }
 
 // AcquireLease is [store.Store.AcquireLease].
-func (b *Store) AcquireLease(ctx context.Context, threadID int64, l store.Registration, eager bool) (store.Thread, bool, error) {
+func (b *Store) AcquireLease(ctx context.Context, threadID int64, l threads.Registration, eager bool) (threads.Thread, bool, error) {
 	if err := b.lock(ctx); err != nil {
-		return store.Thread{}, false, err
+		return threads.Thread{}, false, err
 	}
 	defer b.mu.Unlock()
 	t, err := b.thread(threadID)
 	me := b.lives(l)
 	if err != nil || me == nil || (t.LeaseOwner != "" && t.LeaseOwner != l.Replica) {
-		return store.Thread{}, false, nil
+		return threads.Thread{}, false, nil
 	}
 	for _, o := range b.replicas.living(l.Replica) {
 		if t.LeaseOwner == "" && !eager && b.suits(t.ID, o) > b.suits(t.ID, me.Peer) {
-			return store.Thread{}, false, nil
+			return threads.Thread{}, false, nil
 		}
 	}
 	b.lease(t, l.Replica)
@@ -162,7 +163,7 @@ func (b *Store) AcquireLease(ctx context.Context, threadID int64, l store.Regist
 }
 
 // suits orders replicas by how well they suit a thread.
-func (b *Store) suits(threadID int64, p store.Peer) string {
+func (b *Store) suits(threadID int64, p threads.Peer) string {
 	room := p.Slots
 	for _, t := range b.threads {
 		if t.LeaseOwner == p.Replica {
@@ -177,7 +178,7 @@ func (b *Store) suits(threadID int64, p store.Peer) string {
 	return fmt.Sprintf("%d %09d %s", had, room+1_000_000, hex.EncodeToString(sum[:]))
 }
 
-func (b *Store) lease(t *store.Thread, replica string) {
+func (b *Store) lease(t *threads.Thread, replica string) {
 	t.LeaseOwner = replica
 	t.LeaseEpoch++
 }

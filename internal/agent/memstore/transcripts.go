@@ -5,24 +5,29 @@ import (
 	"io"
 	"time"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/transcripts"
+	"deckhand/internal/store/turns"
 )
 
 // Transcripts is [store.Store.Transcripts]: nothing is copied here.
-func (b *Store) Transcripts(context.Context, string) ([]store.Transcript, error) { return nil, nil }
+func (b *Store) Transcripts(context.Context, string) ([]transcripts.Transcript, error) {
+	return nil, nil
+}
 
 // ReadTranscript is [store.Store.ReadTranscript] where there is no copy.
-func (b *Store) ReadTranscript(context.Context, store.Transcript, io.Writer) error {
-	return store.ErrDamaged
+func (b *Store) ReadTranscript(context.Context, transcripts.Transcript, io.Writer) error {
+	return transcripts.ErrDamaged
 }
 
 // SaveTranscripts is [store.Store.SaveTranscripts], and keeps nothing.
-func (b *Store) SaveTranscripts(context.Context, store.Lease, []store.TranscriptPart) (bool, error) {
+func (b *Store) SaveTranscripts(context.Context, threads.Lease, []transcripts.Part) (bool, error) {
 	return true, nil
 }
 
 // SessionHistory is [store.Store.SessionHistory].
-func (b *Store) SessionHistory(ctx context.Context, sessionID string, limit int) (out []store.Exchange, err error) {
+func (b *Store) SessionHistory(ctx context.Context, sessionID string, limit int) (out []turns.Exchange, err error) {
 	if err := b.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -35,7 +40,7 @@ func (b *Store) SessionHistory(ctx context.Context, sessionID string, limit int)
 		for _, e := range b.inbox {
 			if lost[t.SessionID] && t.Ended && e.TurnID == t.ID {
 				prompt := []rune(e.Text)
-				out = append(out, store.Exchange{
+				out = append(out, turns.Exchange{
 					UserID: e.UserID, Prompt: string(prompt[:min(len(prompt), 4000)]), Answer: t.Answer, State: t.State, StartedAt: t.StartedAt,
 				})
 			}
@@ -49,4 +54,4 @@ func (b *Store) SessionHistory(ctx context.Context, sessionID string, limit int)
 func (b *Store) ForgetTranscripts(context.Context, time.Time) (int, error) { return 0, nil }
 
 // Schedule is [store.Store.Schedule]; nothing becomes of the jobs.
-func (b *Store) Schedule(context.Context, ...store.Job) error { return nil }
+func (b *Store) Schedule(context.Context, ...pg.Job) error { return nil }

@@ -8,6 +8,13 @@ import (
 	"time"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/forges"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/turns"
 )
 
 // waiting are the thread's prompts without a turn, the next one first.
@@ -33,27 +40,27 @@ func (b *Store) waiting(threadID int64) []*envelope {
 }
 
 // NextPrompt is [store.Store.NextPrompt].
-func (b *Store) NextPrompt(ctx context.Context, threadID int64) (store.Prompt, error) {
+func (b *Store) NextPrompt(ctx context.Context, threadID int64) (inbox.Prompt, error) {
 	if err := b.lock(ctx); err != nil {
-		return store.Prompt{}, err
+		return inbox.Prompt{}, err
 	}
 	defer b.mu.Unlock()
 	if w := b.waiting(threadID); len(w) > 0 {
 		return w[0].now(), nil
 	}
-	return store.Prompt{}, store.ErrNotFound
+	return inbox.Prompt{}, pg.ErrNotFound
 }
 
 // now is the prompt as the store would read it.
-func (e *envelope) now() store.Prompt {
+func (e *envelope) now() inbox.Prompt {
 	p := e.Prompt.Prompt
 	p.NotYet = e.until.After(time.Now())
 	return p
 }
 
 // PutOffPrompt is [store.Store.PutOffPrompt].
-func (b *Store) PutOffPrompt(ctx context.Context, l store.Lease, inboxID int64, after time.Duration, why string) error {
-	return b.under(ctx, l, func(t *store.Thread) error {
+func (b *Store) PutOffPrompt(ctx context.Context, l threads.Lease, inboxID int64, after time.Duration, why string) error {
+	return b.under(ctx, l, func(t *threads.Thread) error {
 		for _, e := range b.inbox {
 			if e.InboxID == inboxID && e.ThreadID == t.ID && (e.State == "accepted" || e.State == "running") {
 				e.until, e.Why, e.Marked = time.Now().Add(after), why, true
@@ -64,7 +71,7 @@ func (b *Store) PutOffPrompt(ctx context.Context, l store.Lease, inboxID int64, 
 				return nil
 			}
 		}
-		return store.ErrNotFound
+		return pg.ErrNotFound
 	})
 }
 
@@ -76,21 +83,21 @@ func (b *Store) putOff(threadID int64) bool {
 }
 
 // DropPrompt is [store.Store.DropPrompt].
-func (b *Store) DropPrompt(ctx context.Context, l store.Lease, inboxID int64, d store.Drop) (rows []store.OutboxRow, err error) {
-	err = b.under(ctx, l, func(t *store.Thread) error {
+func (b *Store) DropPrompt(ctx context.Context, l threads.Lease, inboxID int64, d inbox.Drop) (rows []outbox.Row, err error) {
+	err = b.under(ctx, l, func(t *threads.Thread) error {
 		for _, e := range b.waiting(t.ID) {
 			if e.InboxID == inboxID {
 				_, rows, _ = b.drop(t.ID, []*envelope{e}, d)
 				return nil
 			}
 		}
-		return store.ErrNotFound
+		return pg.ErrNotFound
 	})
 	return rows, err
 }
 
 // DropPrompts is [store.Store.DropPrompts].
-func (b *Store) DropPrompts(ctx context.Context, l store.Lease, d store.Drop) ([]store.Prompt, []store.OutboxRow, error) {
+func (b *Store) DropPrompts(ctx context.Context, l threads.Lease, d inbox.Drop) ([]inbox.Prompt, []outbox.Row, error) {
 	if err := b.lock(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -102,22 +109,22 @@ func (b *Store) DropPrompts(ctx context.Context, l store.Lease, d store.Drop) ([
 	return dropped, rows, nil
 }
 
-func (b *Store) drop(threadID int64, list []*envelope, d store.Drop) (dropped []store.Prompt, rows, waits []store.OutboxRow) {
+func (b *Store) drop(threadID int64, list []*envelope, d inbox.Drop) (dropped []inbox.Prompt, rows, waits []outbox.Row) {
 	for _, e := range list {
 		e.State, e.Outcome = "done", d.Outcome
 		dropped = append(dropped, e.now())
 		if d.Mark != "" {
-			rows = append(rows, b.addOutboxRow(threadID, store.OutboxRow{Kind: store.OutboxMark, InboxID: e.InboxID, Body: d.Mark}))
+			rows = append(rows, b.addOutboxRow(threadID, outbox.Row{Kind: outbox.Mark, InboxID: e.InboxID, Body: d.Mark}))
 		}
 	}
 	if d.Sentence != nil && len(dropped) > 0 {
 		if said := d.Sentence(len(dropped)); said != "" {
-			rows = append(rows, b.addOutboxRow(threadID, store.OutboxRow{Kind: store.OutboxSaid, Body: said}))
+			rows = append(rows, b.addOutboxRow(threadID, outbox.Row{Kind: outbox.Said, Body: said}))
 		}
 	}
 	for _, p := range dropped {
 		if p.Waited {
-			waits = append(waits, b.addOutboxRow(threadID, store.OutboxRow{Kind: store.OutboxWait, InboxID: p.InboxID}))
+			waits = append(waits, b.addOutboxRow(threadID, outbox.Row{Kind: outbox.Wait, InboxID: p.InboxID}))
 		}
 	}
 	return dropped, rows, waits
@@ -132,9 +139,9 @@ func (b *Store) runningTurn(threadID int64) *Turn {
 	return nil
 }
 
-func (b *Store) insertTurn(l store.Lease, sessionID string, epoch int, user string, attempt, rests int) *Turn {
+func (b *Store) insertTurn(l threads.Lease, sessionID string, epoch int, user string, attempt, rests int) *Turn {
 	b.sessions[sessionID].started = true
-	t := &Turn{LeaseEpoch: l.Epoch, Turn: store.Turn{
+	t := &Turn{LeaseEpoch: l.Epoch, Turn: turns.Turn{
 		ID: int64(len(b.turns) + 1), ThreadID: l.ThreadID, SessionID: sessionID, Epoch: epoch, RequestedBy: user,
 		State: "running", Attempt: attempt, Rests: rests, StartedAt: time.Now(),
 	}}
@@ -143,8 +150,8 @@ func (b *Store) insertTurn(l store.Lease, sessionID string, epoch int, user stri
 }
 
 // BeginTurn is [store.Store.BeginTurn].
-func (b *Store) BeginTurn(ctx context.Context, l store.Lease, sessionID string, epoch int) (t store.Turn, p store.Prompt, ok bool, err error) {
-	err = b.under(ctx, l, func(th *store.Thread) error {
+func (b *Store) BeginTurn(ctx context.Context, l threads.Lease, sessionID string, epoch int) (t turns.Turn, p inbox.Prompt, ok bool, err error) {
+	err = b.under(ctx, l, func(th *threads.Thread) error {
 		w := b.waiting(th.ID)
 		if len(w) == 0 {
 			return nil
@@ -157,7 +164,7 @@ func (b *Store) BeginTurn(ctx context.Context, l store.Lease, sessionID string, 
 		t, p, ok = row.Turn, w[0].now(), true
 		w[0].Marked = false
 		if p.Waited {
-			b.addOutboxRow(th.ID, store.OutboxRow{Kind: store.OutboxWait, InboxID: p.InboxID})
+			b.addOutboxRow(th.ID, outbox.Row{Kind: outbox.Wait, InboxID: p.InboxID})
 		}
 		return nil
 	})
@@ -165,26 +172,26 @@ func (b *Store) BeginTurn(ctx context.Context, l store.Lease, sessionID string, 
 }
 
 // RunningTurn is [store.Store.RunningTurn].
-func (b *Store) RunningTurn(ctx context.Context, threadID int64) (store.Turn, store.Prompt, error) {
+func (b *Store) RunningTurn(ctx context.Context, threadID int64) (turns.Turn, inbox.Prompt, error) {
 	if err := b.lock(ctx); err != nil {
-		return store.Turn{}, store.Prompt{}, err
+		return turns.Turn{}, inbox.Prompt{}, err
 	}
 	defer b.mu.Unlock()
 	t := b.runningTurn(threadID)
 	if t == nil {
-		return store.Turn{}, store.Prompt{}, store.ErrNotFound
+		return turns.Turn{}, inbox.Prompt{}, pg.ErrNotFound
 	}
 	for _, e := range b.inbox {
 		if e.TurnID == t.ID {
 			return t.Turn, e.now(), nil
 		}
 	}
-	return store.Turn{}, store.Prompt{}, store.ErrNotFound
+	return turns.Turn{}, inbox.Prompt{}, pg.ErrNotFound
 }
 
 // ContinueTurn is [store.Store.ContinueTurn].
-func (b *Store) ContinueTurn(ctx context.Context, l store.Lease, old store.Turn, sessionID string, epoch int) (out store.Turn, err error) {
-	err = b.under(ctx, l, func(*store.Thread) error {
+func (b *Store) ContinueTurn(ctx context.Context, l threads.Lease, old turns.Turn, sessionID string, epoch int) (out turns.Turn, err error) {
+	err = b.under(ctx, l, func(*threads.Thread) error {
 		was := b.turns[old.ID-1]
 		if !was.Ended {
 			was.State, was.Problem, was.Ended = "interrupted", "its process ended", true
@@ -214,38 +221,38 @@ func (b *Store) ContinueTurn(ctx context.Context, l store.Lease, old store.Turn,
 }
 
 // SaveDiff is [store.Store.SaveDiff], and keeps nothing.
-func (b *Store) SaveDiff(context.Context, int64, *store.Push) error { return nil }
+func (b *Store) SaveDiff(context.Context, int64, *forges.Push) error { return nil }
 
 // FinishTurn is [store.Store.FinishTurn].
-func (b *Store) FinishTurn(ctx context.Context, l store.Lease, f store.FinishedTurn) (ended []store.Approval, rows []store.OutboxRow, err error) {
-	err = b.under(ctx, l, func(*store.Thread) error {
+func (b *Store) FinishTurn(ctx context.Context, l threads.Lease, f store.FinishedTurn) (ended []approvals.Approval, rows []outbox.Row, err error) {
+	err = b.under(ctx, l, func(*threads.Thread) error {
 		t := b.turns[f.ID-1]
 		if t.Ended {
-			return fmt.Errorf("turn %d has ended already: %w", f.ID, store.ErrFenced)
+			return fmt.Errorf("turn %d has ended already: %w", f.ID, threads.ErrFenced)
 		}
 		b.cliTotals(t, f.CLITotals, true)
 		t.State, t.Problem, t.Ended, t.AgentTurns, t.OverBudget, t.Answer = f.State, f.Problem, true, f.AgentTurns, f.OverBudget, f.Answer
-		last := store.OutboxRow{Kind: store.OutboxTurn, TurnID: f.ID, Body: string(f.View)}
+		last := outbox.Row{Kind: outbox.Turn, TurnID: f.ID, Body: string(f.View)}
 		if len(f.View) == 0 {
-			last.Kind, last.Body = store.OutboxGivenUp, f.Problem
+			last.Kind, last.Body = outbox.GivenUp, f.Problem
 		}
 		rows = append(rows, b.addOutboxRow(t.ThreadID, last))
 		for _, e := range b.inbox {
 			if e.TurnID == f.ID && e.State == "running" {
 				e.State, e.Outcome = "done", f.State
 				if f.Mark != "" {
-					rows = append(rows, b.addOutboxRow(t.ThreadID, store.OutboxRow{Kind: store.OutboxMark, InboxID: e.InboxID, Body: f.Mark}))
+					rows = append(rows, b.addOutboxRow(t.ThreadID, outbox.Row{Kind: outbox.Mark, InboxID: e.InboxID, Body: f.Mark}))
 				}
 			}
 		}
 		b.closeCards(f.ID)
 		for _, a := range b.approvals {
-			if a.TurnID != f.ID || a.Status != store.ApprovalPending {
+			if a.TurnID != f.ID || a.Status != approvals.Pending {
 				continue
 			}
-			a.Status, a.DecidedAt = cmp.Or(f.Approvals, store.ApprovalCancelled), time.Now()
+			a.Status, a.DecidedAt = cmp.Or(f.Approvals, approvals.Cancelled), time.Now()
 			if a.RequestID == "" {
-				a.Status = store.ApprovalInterrupted
+				a.Status = approvals.Interrupted
 			}
 			ended = append(ended, b.approval(a))
 		}

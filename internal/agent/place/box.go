@@ -17,7 +17,7 @@ import (
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/scratch"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 	"deckhand/internal/workspace/gitdata"
 )
 
@@ -95,7 +95,7 @@ func (c *cell) cut() {
 // box prepares the sandbox of the thread's next process. It is tried before the first
 // process of a project and again after one that did not start: without a sandbox that
 // works nothing runs.
-func (h *Host) box(ctx context.Context, t store.Thread, p Project, program []string, calls gateway.Meter) (*cell, error) {
+func (h *Host) box(ctx context.Context, t threads.Thread, p Project, program []string, calls gateway.Meter) (*cell, error) {
 	s, err := sandbox.New(p.Sandbox)
 	if err != nil {
 		return nil, &sandboxError{p.Name, err}
@@ -155,7 +155,7 @@ func (h *Host) box(ctx context.Context, t store.Thread, p Project, program []str
 
 // openGit opens the session's way to its project's forge, if it has one, and tells its git
 // of it beside other settings.
-func (h *Host) openGit(t store.Thread, p Project, s *sandbox.Session, settings [][2]string) (way *gitway.Session, err error) {
+func (h *Host) openGit(t threads.Thread, p Project, s *sandbox.Session, settings [][2]string) (way *gitway.Session, err error) {
 	if p.ReachesForge() && h.Git != nil {
 		if way, err = h.Git.Open(filepath.Dir(s.Socket), p.Name, p.remotes()); err != nil {
 			return nil, err
@@ -241,7 +241,7 @@ func (b *boxed) Exit() *claude.ExitError {
 	return &limit
 }
 
-func (h *Host) shutIn(t store.Thread, p Project, proc *claude.Process, box *cell, log *zap.Logger) *boxed {
+func (h *Host) shutIn(t threads.Thread, p Project, proc *claude.Process, box *cell, log *zap.Logger) *boxed {
 	b := &boxed{Process: proc, gone: make(chan struct{}), web: box.web, git: box.git, way: box.way}
 	b.leaves = func() (gitdata.Leaving, error) { return h.Keeper.Leaving(t.Workspace, p.space(t), policy.GivesOrders) }
 	watch := h.watcher.Watch(box.Box, proc.ReaperPID(), proc.Kill)

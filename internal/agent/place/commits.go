@@ -13,7 +13,7 @@ import (
 
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/sandbox"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 // Commits are by whoever asked for the turn, and committed by Deckhand; their messages say so, and
@@ -33,7 +33,7 @@ type People interface {
 	// AuthorOf is the name and the address of somebody, as their profile has them.
 	AuthorOf(ctx context.Context, user string) (name, email string)
 	// LinkTo leads to a thread; empty if nobody knows.
-	LinkTo(k store.ThreadKey) string
+	LinkTo(k threads.ThreadKey) string
 }
 
 // commitHook adds the trailers that are not there yet. Git runs it from outside of every
@@ -56,7 +56,7 @@ func (h *Host) commitsOf(threadID int64) string {
 func (h *Host) signsCommits(p Project) bool { return h.People != nil && p.OpensPulls() }
 
 // AskedBy implements [Machine].
-func (h *Host) AskedBy(ctx context.Context, t store.Thread, p Project, user string) error {
+func (h *Host) AskedBy(ctx context.Context, t threads.Thread, p Project, user string) error {
 	if !h.signsCommits(p) {
 		return nil
 	}
@@ -98,7 +98,7 @@ func replaceFile(path, text string) error {
 
 // commits shows the session whose its commits are: until its first turn, those of whoever opened
 // the thread.
-func (h *Host) commits(ctx context.Context, t store.Thread, p Project, s *sandbox.Session, settings [][2]string) ([][2]string, error) {
+func (h *Host) commits(ctx context.Context, t threads.Thread, p Project, s *sandbox.Session, settings [][2]string) ([][2]string, error) {
 	dir := h.commitsOf(t.ID)
 	if !h.signsCommits(p) || p.Sandbox.Kind == sandbox.Command { // which takes no folder along
 		return settings, nil
@@ -112,7 +112,7 @@ func (h *Host) commits(ctx context.Context, t store.Thread, p Project, s *sandbo
 }
 
 // sign has a session's commits signed by the bot, outside of its sandbox: those that are by whoever asked last.
-func (h *Host) sign(t store.Thread, p Project, way *gitway.Session) error {
+func (h *Host) sign(t threads.Thread, p Project, way *gitway.Session) error {
 	if p.SignKey == "" || way == nil || !h.signsCommits(p) {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"deckhand/internal/forge"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/sandbox"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 	"deckhand/internal/workspace"
 )
 
@@ -22,7 +22,7 @@ func (p profiles) AuthorOf(_ context.Context, user string) (name, email string) 
 	return p[user][0], p[user][1]
 }
 
-func (profiles) LinkTo(k store.ThreadKey) string { return "https://slack.example.com/" + k.ThreadTS }
+func (profiles) LinkTo(k threads.ThreadKey) string { return "https://slack.example.com/" + k.ThreadTS }
 
 // A profile is data, whatever is written there; a repository's own settings run nothing at a
 // commit; and a message that says it already says it once.
@@ -33,7 +33,7 @@ func TestCommitsAreByWhoeverAsked(t *testing.T) {
 		"U1": {"Ada \"the\" \\ $(touch ran)\n[core]", "ada@example.com"}, "U2": {"Grace <x@y>", ""}, "U3": {}, "U4": {"Linus; `touch ran` #", "linus@example.com\n\tpager = touch ran"},
 	}}
 	p := Project{Name: "web", Workspace: workspace.Worktree, Forge: []string{"https://git.example.com/web"}, PullRequests: PullRequests{Kind: forge.Gitea}}
-	thread := store.Thread{ID: 7, ThreadTS: "17.1", OwnerID: "U1"}
+	thread := threads.Thread{ID: 7, ThreadTS: "17.1", OwnerID: "U1"}
 	clone := filepath.Join(dir, "clone")
 	git := func(env []string, args ...string) string {
 		t.Helper()

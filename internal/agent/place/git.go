@@ -11,7 +11,8 @@ import (
 
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway/gitway"
-	"deckhand/internal/store"
+	"deckhand/internal/store/audit"
+	"deckhand/internal/store/forges"
 	"deckhand/internal/workspace/gitdata"
 )
 
@@ -20,11 +21,11 @@ const branchesMost = 10
 
 // Outgoing tells what a push in a folder of the workspace would bring to the forge; nil where
 // the session does not reach one.
-func (b *boxed) Outgoing(ctx context.Context, dir string, p policy.Push) *store.Push {
+func (b *boxed) Outgoing(ctx context.Context, dir string, p policy.Push) *forges.Push {
 	if b.git == nil {
 		return nil
 	}
-	out := &store.Push{}
+	out := &forges.Push{}
 	leaving, err := b.leaves()
 	if err == nil {
 		var origin, at string
@@ -72,7 +73,7 @@ func repositoryOf(workspace, dir string) string {
 }
 
 // look fills in what a push to an origin would bring, first of all the commits.
-func (b *boxed) look(ctx context.Context, leaving gitdata.Leaving, origin string, out *store.Push, p policy.Push) error {
+func (b *boxed) look(ctx context.Context, leaving gitdata.Leaving, origin string, out *forges.Push, p policy.Push) error {
 	if err := names(leaving, out, p); err != nil {
 		out.Refs = nil
 		return err
@@ -102,7 +103,7 @@ func (b *boxed) look(ctx context.Context, leaving gitdata.Leaving, origin string
 		to.Old = cmp.Or(olds[i], strings.Repeat("0", len(to.New)))
 		to.Commits, to.Lost = pushCommits(of.Commits), pushCommits(of.Lost)
 		for _, f := range of.Files {
-			to.Files = append(to.Files, store.PushFile(f))
+			to.Files = append(to.Files, forges.PushFile(f))
 		}
 		to.More, to.Orders, to.Added, to.Removed, to.Diff, to.Cut = of.More, of.Firsts, of.Added, of.Removed, of.Diff, of.Cut
 	}
@@ -110,7 +111,7 @@ func (b *boxed) look(ctx context.Context, leaving gitdata.Leaving, origin string
 }
 
 // names fills in which branches a push would have name which commits.
-func names(l gitdata.Leaving, out *store.Push, p policy.Push) error {
+func names(l gitdata.Leaving, out *forges.Push, p policy.Push) error {
 	specs := p.Specs
 	if len(specs) == 0 {
 		specs = []policy.Refspec{{Src: "HEAD"}}
@@ -127,21 +128,21 @@ func names(l gitdata.Leaving, out *store.Push, p policy.Push) error {
 		if dst == "" {
 			return fmt.Errorf("%s is no branch", s.Src)
 		}
-		out.Refs = append(out.Refs, store.PushRef{Name: "refs/heads/" + dst, New: commit})
+		out.Refs = append(out.Refs, forges.PushRef{Name: "refs/heads/" + dst, New: commit})
 	}
 	return nil
 }
 
-func pushCommits(c gitdata.Commits) store.PushCommits {
-	out := store.PushCommits{Count: c.Count}
+func pushCommits(c gitdata.Commits) forges.PushCommits {
+	out := forges.PushCommits{Count: c.Count}
 	for _, one := range c.Some {
-		out.Some = append(out.Some, store.PushCommit(one))
+		out.Some = append(out.Some, forges.PushCommit(one))
 	}
 	return out
 }
 
 // GitEntry is the audit entry of a fetch or a push.
-func GitEntry(team string, thread int64, e gitway.Event) store.AuditEntry {
+func GitEntry(team string, thread int64, e gitway.Event) audit.Entry {
 	d := map[string]any{"act": "fetch", "repository": e.Repository, "bytes": e.Bytes}
 	if e.Push {
 		d["act"] = "push"
@@ -165,5 +166,5 @@ func GitEntry(team string, thread int64, e gitway.Event) store.AuditEntry {
 	if len(refs) > 0 {
 		d["refs"] = refs
 	}
-	return store.AuditEntry{Kind: store.AuditGit, TeamID: team, ThreadID: thread, Details: d}
+	return audit.Entry{Kind: audit.Git, TeamID: team, ThreadID: thread, Details: d}
 }

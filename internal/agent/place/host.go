@@ -18,7 +18,8 @@ import (
 	"deckhand/internal/gateway/egress"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/sandbox"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/transcripts"
 	"deckhand/internal/transcript"
 	"deckhand/internal/workspace"
 )
@@ -44,7 +45,7 @@ type Host struct {
 	// Instructions are what is added to the CLI's system prompt in a folder.
 	Instructions func(p Project, dir string) (string, error)
 	// Servers are the bot's own MCP servers for a thread's process; nil for none.
-	Servers func(t store.Thread, p Project) map[string]*mcp.Server
+	Servers func(t threads.Thread, p Project) map[string]*mcp.Server
 	// People tells commits whose they are; nil where nobody knows.
 	People People
 	// Hooks are asked for beside PreToolUse.
@@ -61,7 +62,7 @@ type Host struct {
 func (h *Host) LiveFor(left time.Duration) { h.line.Renew(left) }
 
 // Workspace implements [Machine].
-func (h *Host) Workspace(ctx context.Context, t store.Thread, p Project) (dir string, told []string, err error) {
+func (h *Host) Workspace(ctx context.Context, t threads.Thread, p Project) (dir string, told []string, err error) {
 	if dir, told, err = h.Keeper.Open(ctx, h.worksIn(t), p.space(t)); err == nil && p.Subdir != "" && p.Folder(dir) == dir {
 		told = append(told, fmt.Sprintf("There is no folder %s in this thread's working tree any more, so the session works in the whole of it.", p.Subdir))
 	}
@@ -78,21 +79,21 @@ func (h *Host) Brings(ctx context.Context, p Project, kind string, fresh bool) (
 	if p.Subdir != "" {
 		folders = append(folders, trust.Folder(kind, p.Subdir))
 	}
-	return h.Keeper.Texts(ctx, p.space(store.Thread{}), fresh, folders...)
+	return h.Keeper.Texts(ctx, p.space(threads.Thread{}), fresh, folders...)
 }
 
 // Head implements [Machine].
 func (h *Host) Head(_ context.Context, dir string) string { return workspace.Head(dir) }
 
 // Publish implements [Machine].
-func (h *Host) Publish(ctx context.Context, t store.Thread, p Project, within time.Duration) error {
+func (h *Host) Publish(ctx context.Context, t threads.Thread, p Project, within time.Duration) error {
 	w := h.worksIn(t)
 	w.Within = within
 	return h.Keeper.Publish(ctx, w, p.space(t))
 }
 
 // Save implements [Machine].
-func (h *Host) Save(ctx context.Context, t store.Thread, p Project, within time.Duration) (left string, err error) {
+func (h *Host) Save(ctx context.Context, t threads.Thread, p Project, within time.Duration) (left string, err error) {
 	w := h.worksIn(t)
 	w.Within = within
 	return h.Keeper.Save(ctx, w, p.space(t))
@@ -104,7 +105,7 @@ func (h *Host) Folders(ctx context.Context) ([]workspace.Folder, error) {
 }
 
 // PutAway implements [Machine].
-func (h *Host) PutAway(ctx context.Context, t store.Thread, p Project) (stays string, told []string, err error) {
+func (h *Host) PutAway(ctx context.Context, t threads.Thread, p Project) (stays string, told []string, err error) {
 	_ = os.RemoveAll(h.commitsOf(t.ID)) // its next process makes it again
 	h.made.Delete(t.ID)
 	_ = os.Remove(h.picturesOf(t.ID))
@@ -112,30 +113,30 @@ func (h *Host) PutAway(ctx context.Context, t store.Thread, p Project) (stays st
 }
 
 // Elsewhere implements [Machine].
-func (h *Host) Elsewhere(ctx context.Context, t store.Thread, p Project) (bool, error) {
+func (h *Host) Elsewhere(ctx context.Context, t threads.Thread, p Project) (bool, error) {
 	return h.Keeper.KeptElsewhere(ctx, h.worksIn(t), p.space(t))
 }
 
 // worksIn is the thread as its workspace needs it, for as long as its lease is ours.
-func (h *Host) worksIn(t store.Thread) workspace.Thread {
+func (h *Host) worksIn(t threads.Thread) workspace.Thread {
 	// One that has no folder yet may have been meant for another replica, and is not.
 	w := workspace.Thread{ID: t.ID, Branch: t.Branch, Dir: t.Workspace, Elsewhere: t.Workspace != "" && t.WorkspaceReplica != "" && t.WorkspaceReplica != h.Replica}
 	if t.Workspace == "" {
 		w.Forked = t.ForkedBranch
 	}
 	if h.Works != nil {
-		w.Shelf = shelf{h.Works, store.Lease{ThreadID: t.ID, Owner: t.LeaseOwner, Epoch: t.LeaseEpoch}}
+		w.Shelf = shelf{h.Works, threads.Lease{ThreadID: t.ID, Owner: t.LeaseOwner, Epoch: t.LeaseEpoch}}
 	}
 	return w
 }
 
 // Restore implements [Machine].
-func (h *Host) Restore(ctx context.Context, t store.Thread, copies []store.Transcript, read transcript.ReadCopy) (bool, error) {
+func (h *Host) Restore(ctx context.Context, t threads.Thread, copies []transcripts.Transcript, read transcript.ReadCopy) (bool, error) {
 	return h.homes().Restore(ctx, t.ID, t.SessionID, copies, read)
 }
 
 // Start implements [Machine].
-func (h *Host) Start(ctx context.Context, t store.Thread, p Project, resume bool, patience int, calls gateway.Meter, log *zap.Logger) (Process, error) {
+func (h *Host) Start(ctx context.Context, t threads.Thread, p Project, resume bool, patience int, calls gateway.Meter, log *zap.Logger) (Process, error) {
 	prompt, err := h.Instructions(p, t.Workspace)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,9 @@ import (
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/egress"
 	"deckhand/internal/gateway/gitway"
-	"deckhand/internal/store"
+	"deckhand/internal/store/forges"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/transcripts"
 	"deckhand/internal/transcript"
 	"deckhand/internal/workspace"
 )
@@ -37,44 +39,44 @@ type Machine interface {
 	// Workspace returns the folder that the thread works in, making it at the first use and
 	// whenever it is missing, and what people should know of that, in sentences. Its errors
 	// are sentences for people.
-	Workspace(ctx context.Context, t store.Thread, p Project) (dir string, told []string, err error)
+	Workspace(ctx context.Context, t threads.Thread, p Project) (dir string, told []string, err error)
 	// Prepare runs the project's setup in the thread's workspace if it is due; begins is
 	// told when it runs. Its error ends the start of the session.
-	Prepare(ctx context.Context, t store.Thread, p Project, begins func()) (Prepared, error)
+	Prepare(ctx context.Context, t threads.Thread, p Project, begins func()) (Prepared, error)
 	// AskedBy has the commits of a turn be those of whoever asked for it.
-	AskedBy(ctx context.Context, t store.Thread, p Project, user string) error
+	AskedBy(ctx context.Context, t threads.Thread, p Project, user string) error
 	// Missing reports whether a folder that Workspace has made is gone.
 	Missing(dir string) bool
 	// Start starts the CLI on the thread's session in its workspace and initializes it. A
 	// process that ends meanwhile gives a [*claude.ExitError]. Its calls of the model are
 	// told to the meter; when it is gone none begins, and those that are under way are
 	// read to their end. It may take patience times as long as usual.
-	Start(ctx context.Context, t store.Thread, p Project, resume bool, patience int, calls gateway.Meter, log *zap.Logger) (Process, error)
+	Start(ctx context.Context, t threads.Thread, p Project, resume bool, patience int, calls gateway.Meter, log *zap.Logger) (Process, error)
 	// Folders are the threads' own, with their sizes.
 	Folders(ctx context.Context) ([]workspace.Folder, error)
 	// PutAway removes the thread's folder if all that it has is somewhere else; see
 	// [workspace.Keeper.PutAway].
-	PutAway(ctx context.Context, t store.Thread, p Project) (stays string, told []string, err error)
+	PutAway(ctx context.Context, t threads.Thread, p Project) (stays string, told []string, err error)
 	// Elsewhere reports whether all that is kept of the thread's work is somewhere else; see
 	// [workspace.Keeper.KeptElsewhere].
-	Elsewhere(ctx context.Context, t store.Thread, p Project) (bool, error)
+	Elsewhere(ctx context.Context, t threads.Thread, p Project) (bool, error)
 	// Home is the folder in which the CLI keeps the thread's sessions, or empty where it is
 	// not to be looked into.
 	Home(threadID int64) string
 	// Restore has the home hold a session as it was copied, unless what it holds goes on
 	// from there; it reports whether it wrote. A home that cannot be written gives a
 	// [*transcript.HomeError]. The thread has no process.
-	Restore(ctx context.Context, t store.Thread, copies []store.Transcript, read transcript.ReadCopy) (bool, error)
+	Restore(ctx context.Context, t threads.Thread, copies []transcripts.Transcript, read transcript.ReadCopy) (bool, error)
 	// Head is the commit that a folder's working tree is at, or empty where that cannot
 	// be told.
 	Head(ctx context.Context, dir string) string
 	// Publish brings what the thread has committed on its own branch to where people look
 	// for it, within a time. Its error is a sentence for people.
-	Publish(ctx context.Context, t store.Thread, p Project, within time.Duration) error
+	Publish(ctx context.Context, t threads.Thread, p Project, within time.Duration) error
 	// Save saves what the thread has made where the folder can be made anew from, on this
 	// machine and elsewhere, within a time. left tells people, in sentences, what it could
-	// not save; its error is for them, too, or [store.ErrFenced].
-	Save(ctx context.Context, t store.Thread, p Project, within time.Duration) (left string, err error)
+	// not save; its error is for them, too, or [threads.ErrFenced].
+	Save(ctx context.Context, t threads.Thread, p Project, within time.Duration) (left string, err error)
 }
 
 // Process is a session's CLI, initialized: what is needed of [*claude.Process],
@@ -109,7 +111,7 @@ type Process interface {
 	EndPush(toolUseID string)
 	// Outgoing tells what a push in a folder would bring to the forge; nil where there is no
 	// way to one.
-	Outgoing(ctx context.Context, dir string, p policy.Push) *store.Push
+	Outgoing(ctx context.Context, dir string, p policy.Push) *forges.Push
 	// OnGit names who is told of fetches and pushes; it must return at once.
 	OnGit(tell func(gitway.Event))
 

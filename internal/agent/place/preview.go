@@ -21,7 +21,7 @@ import (
 	"deckhand/internal/attachment"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/scratch"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 	"deckhand/internal/transcript"
 )
 
@@ -43,8 +43,8 @@ func (p Preview) Check() error {
 
 // Pictures are a page before a thread's work and after, as PNG.
 type Pictures struct {
-	Of  store.ThreadKey // whose: another database may count its threads anew
-	Key string          // what Before was taken of
+	Of  threads.ThreadKey // whose: another database may count its threads anew
+	Key string            // what Before was taken of
 	// Base is the commit that Before shows, and Head the one that the working tree was at for After,
 	// which also shows what was not committed.
 	Base, Head    string
@@ -81,7 +81,7 @@ var unseen = map[int]string{
 // Look takes pictures of the project's page: as the thread's workspace is now, and as it was before
 // the thread's work. That one is taken once for a base. An error is for the model, and says what
 // was printed last.
-func (h *Host) Look(ctx context.Context, t store.Thread, p Project) (Pictures, error) {
+func (h *Host) Look(ctx context.Context, t threads.Thread, p Project) (Pictures, error) {
 	known := h.pictures(t)
 	now := Pictures{Head: h.Head(ctx, t.Workspace)}
 	var err error
@@ -116,7 +116,7 @@ func (h *Host) forAWhile() (string, error) {
 }
 
 // before takes the picture of the base, in a working tree of its own.
-func (h *Host) before(ctx context.Context, t store.Thread, p Project, checkOut func(context.Context, string) error) ([]byte, error) {
+func (h *Host) before(ctx context.Context, t threads.Thread, p Project, checkOut func(context.Context, string) error) ([]byte, error) {
 	dir, err := h.forAWhile()
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (h *Host) before(ctx context.Context, t store.Thread, p Project, checkOut f
 // photograph takes a picture of the page that a folder has, in a sandbox of its own: without a
 // network, a way to the model or to the forge. What serves the page and the browser end with it.
 // What git ignores of a dependency's kind is copied from a folder, if one is named.
-func (h *Host) photograph(ctx context.Context, t store.Thread, p Project, dir, from string) (picture []byte, err error) {
+func (h *Host) photograph(ctx context.Context, t threads.Thread, p Project, dir, from string) (picture []byte, err error) {
 	u, err := url.Parse(p.Preview.URL)
 	if err != nil {
 		return nil, err
@@ -254,7 +254,7 @@ func (h *Host) picturesOf(threadID int64) string {
 	return filepath.Join(h.DataDir, "previews", strconv.FormatInt(threadID, 10)+".json")
 }
 
-func (h *Host) pictures(t store.Thread) (p Pictures) {
+func (h *Host) pictures(t threads.Thread) (p Pictures) {
 	b, err := os.ReadFile(h.picturesOf(t.ID))
 	if err != nil || json.Unmarshal(b, &p) != nil || p.Of != t.Key() {
 		return Pictures{}
@@ -263,7 +263,7 @@ func (h *Host) pictures(t store.Thread) (p Pictures) {
 }
 
 // KeepPictures keeps pictures that people have seen, for the pull request and the next time.
-func (h *Host) KeepPictures(t store.Thread, p Pictures) error {
+func (h *Host) KeepPictures(t threads.Thread, p Pictures) error {
 	if p.Base == "" {
 		return nil // of a thread without a branch
 	}
@@ -273,13 +273,13 @@ func (h *Host) KeepPictures(t store.Thread, p Pictures) error {
 }
 
 // Pictures are the thread's newest that its pull request does not have; ok is false for none.
-func (h *Host) Pictures(t store.Thread) (p Pictures, ok bool) {
+func (h *Host) Pictures(t threads.Thread) (p Pictures, ok bool) {
 	p = h.pictures(t)
 	return p, p.After != nil && !p.Shown
 }
 
 // PicturesShown remembers that the pull request has the thread's pictures.
-func (h *Host) PicturesShown(t store.Thread, p Pictures) error {
+func (h *Host) PicturesShown(t threads.Thread, p Pictures) error {
 	p.Shown = true
 	return h.KeepPictures(t, p)
 }

@@ -20,7 +20,7 @@ import (
 
 	"deckhand/internal/needtest"
 	"deckhand/internal/sandbox"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 	"deckhand/internal/waittest"
 	"deckhand/internal/workspace"
 )
@@ -30,7 +30,7 @@ type page struct {
 	*Host
 	Project
 	t      *testing.T
-	thread store.Thread
+	thread threads.Thread
 	outer  string // a listener that no sandbox reaches
 }
 
@@ -74,7 +74,7 @@ func newPage(t *testing.T, kind sandbox.Kind, files map[string]string) *page {
 	p.write(p.Dir, files)
 	p.git(p.Dir, "add", ".")
 	p.git(p.Dir, "commit", "--quiet", "-m", "first")
-	p.thread = store.Thread{ID: 7, Branch: "deckhand/7-shop"}
+	p.thread = threads.Thread{ID: 7, Branch: "deckhand/7-shop"}
 	p.thread.Workspace, _, err = p.Host.Workspace(t.Context(), p.thread, p.Project)
 	must(t, err)
 	return p

@@ -21,7 +21,7 @@ import (
 	"deckhand/internal/price"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/scratch"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 	"deckhand/internal/workspace"
 	"deckhand/internal/workspace/gitdata"
 )
@@ -83,7 +83,7 @@ type Project struct {
 
 // Check says why threads of the project could not work: its folder, its repository or
 // its base is not there, or cannot be reached before ctx ends. It changes nothing.
-func (p Project) Check(ctx context.Context) error { return p.space(store.Thread{}).Check(ctx) }
+func (p Project) Check(ctx context.Context) error { return p.space(threads.Thread{}).Check(ctx) }
 
 // plainBranch is a branch's name as people write it into a message.
 var plainBranch = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*(/[A-Za-z0-9_+-][A-Za-z0-9._+-]*)*$`)
@@ -134,7 +134,7 @@ func (p Project) Folder(workspace string) string {
 }
 
 // space is what a thread's workspace is made of.
-func (p Project) space(t store.Thread) workspace.Project {
+func (p Project) space(t threads.Thread) workspace.Project {
 	setup := p.Setup
 	setup.Files = slices.Clone(setup.Files)
 	for i, name := range setup.Files {

@@ -10,7 +10,7 @@ import (
 
 	"deckhand/internal/forge"
 	"deckhand/internal/gateway/gitway"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 	"deckhand/internal/workspace"
 )
 
@@ -71,7 +71,7 @@ var ErrMoved = errors.New("the branch is not where it was when it was approved")
 // the commit where one is named: as the bot or, with a token, as the person whose it is. Old is
 // what the forge's branch has to be, empty for whatever it is. It gives [ErrMoved], or a sentence
 // for people.
-func (h *Host) Push(ctx context.Context, t store.Thread, p Project, token, old, commit string) (pushed string, err error) {
+func (h *Host) Push(ctx context.Context, t threads.Thread, p Project, token, old, commit string) (pushed string, err error) {
 	tip, objects, err := h.Keeper.Committed(ctx, h.worksIn(t), p.space(t))
 	switch {
 	case err != nil:
@@ -94,7 +94,7 @@ func (h *Host) Push(ctx context.Context, t store.Thread, p Project, token, old, 
 }
 
 // Changed are the files that the thread's branch changes since it has left a branch of the forge, 200 at most.
-func (h *Host) Changed(ctx context.Context, t store.Thread, p Project, base string) ([]string, error) {
+func (h *Host) Changed(ctx context.Context, t threads.Thread, p Project, base string) ([]string, error) {
 	space := p.space(t)
 	space.Base = base
 	_, changed, _, err := h.Keeper.Before(ctx, h.worksIn(t), space)

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 // TestWhatAPreviewHasLeftIsSwept: whatever ran in it, and although the bot was killed.
@@ -29,12 +29,12 @@ func TestWhatAPreviewHasLeftIsSwept(t *testing.T) {
 func TestPicturesAreOfTheirThread(t *testing.T) {
 	t.Parallel()
 	h := &Host{DataDir: t.TempDir()}
-	one := store.Thread{ID: 7, TeamID: "T1", ChannelID: "C1", ThreadTS: "1.1"}
+	one := threads.Thread{ID: 7, TeamID: "T1", ChannelID: "C1", ThreadTS: "1.1"}
 	must(t, h.KeepPictures(one, Pictures{Base: "b", After: []byte("a")}))
 	if p, ok := h.Pictures(one); !ok || string(p.After) != "a" {
 		t.Errorf("%+v", p)
 	}
-	if p, ok := h.Pictures(store.Thread{ID: 7, TeamID: "T1", ChannelID: "C2", ThreadTS: "2.1"}); ok {
+	if p, ok := h.Pictures(threads.Thread{ID: 7, TeamID: "T1", ChannelID: "C2", ThreadTS: "2.1"}); ok {
 		t.Errorf("another thread has %+v", p)
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"deckhand/internal/gateway"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/sandbox"
-	"deckhand/internal/store"
+	"deckhand/internal/store/audit"
+	"deckhand/internal/store/threads"
 	"deckhand/internal/workspace"
 )
 
@@ -23,14 +24,14 @@ import (
 type Prepared struct {
 	Told    string // for people; empty where there is nothing to tell
 	Output  string // the end of what it printed
-	Entries []store.AuditEntry
+	Entries []audit.Entry
 }
 
 // maxSetupOutput bounds what is kept of what a setup prints, in bytes.
 const maxSetupOutput = 64 << 10
 
 // Prepare implements [Machine].
-func (h *Host) Prepare(ctx context.Context, t store.Thread, p Project, begins func()) (done Prepared, err error) {
+func (h *Host) Prepare(ctx context.Context, t threads.Thread, p Project, begins func()) (done Prepared, err error) {
 	told, err := h.Keeper.SetUp(ctx, h.worksIn(t), p.space(t), func(ctx context.Context) (err error) {
 		begins()
 		done, err = h.setUp(ctx, t, p)
@@ -44,7 +45,7 @@ func (h *Host) Prepare(ctx context.Context, t store.Thread, p Project, begins fu
 
 // setUp runs the project's setup in the sandbox of a session of the thread. What becomes
 // of the command is in what it returns; its error is why it could not run at all.
-func (h *Host) setUp(ctx context.Context, t store.Thread, p Project) (done Prepared, err error) {
+func (h *Host) setUp(ctx context.Context, t threads.Thread, p Project) (done Prepared, err error) {
 	if err := h.homes().Renew(t.ID, t.SessionID); err != nil {
 		return done, err
 	}
@@ -57,7 +58,7 @@ func (h *Host) setUp(ctx context.Context, t store.Thread, p Project) (done Prepa
 		return done, err
 	}
 	var mu sync.Mutex
-	var fetched []store.AuditEntry
+	var fetched []audit.Entry
 	box.git.OnEvent(func(e gitway.Event) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -71,7 +72,7 @@ func (h *Host) setUp(ctx context.Context, t store.Thread, p Project) (done Prepa
 	took := time.Since(began)
 	if box.web != nil {
 		if visits := box.web.Take(); len(visits) > 0 {
-			done.Entries = append(done.Entries, store.AuditEntry{Kind: store.AuditWeb, TeamID: t.TeamID, ThreadID: t.ID, Details: map[string]any{"visits": visits}})
+			done.Entries = append(done.Entries, audit.Entry{Kind: audit.Web, TeamID: t.TeamID, ThreadID: t.ID, Details: map[string]any{"visits": visits}})
 		}
 	}
 	if err := errors.Join(err, box.Close()); err != nil {
@@ -80,8 +81,8 @@ func (h *Host) setUp(ctx context.Context, t store.Thread, p Project) (done Prepa
 	mu.Lock()
 	defer mu.Unlock()
 	done.Output = out.String()
-	done.Entries = append(append(done.Entries, fetched...), store.AuditEntry{
-		Kind: store.AuditSetup, TeamID: t.TeamID, ThreadID: t.ID, Details: map[string]any{"run": p.Setup.Run, "status": status, "signal": signal, "ms": took.Milliseconds()},
+	done.Entries = append(append(done.Entries, fetched...), audit.Entry{
+		Kind: audit.Setup, TeamID: t.TeamID, ThreadID: t.ID, Details: map[string]any{"run": p.Setup.Run, "status": status, "signal": signal, "ms": took.Milliseconds()},
 	})
 	why := ""
 	switch {

@@ -7,27 +7,29 @@ import (
 
 	"github.com/google/uuid"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/work"
 	"deckhand/internal/workspace"
 )
 
 // Works keep what threads have made where every machine finds it: [*store.Store], which
 // tells what each method does.
 type Works interface {
-	Work(ctx context.Context, threadID int64) (store.Work, error)
+	Work(ctx context.Context, threadID int64) (work.Work, error)
 	ReadPack(ctx context.Context, threadID int64, pack uuid.UUID, to io.Writer) error
-	KeepWork(ctx context.Context, l store.Lease, w store.Work, pack io.Reader) error
+	KeepWork(ctx context.Context, l threads.Lease, w work.Work, pack io.Reader) error
 }
 
 // shelf is a thread's part of them, under a lease.
 type shelf struct {
 	works Works
-	lease store.Lease
+	lease threads.Lease
 }
 
 func (s shelf) Kept(ctx context.Context) (workspace.Kept, error) {
 	w, err := s.works.Work(ctx, s.lease.ThreadID)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return workspace.Kept{}, nil
 	}
 	return workspace.Kept{Branch: w.Branch, Saved: w.Saved, Packs: w.Packs, Bytes: w.Bytes, LeftOut: w.LeftOut, At: w.SavedAt}, err
@@ -38,7 +40,7 @@ func (s shelf) Read(ctx context.Context, pack uuid.UUID, to io.Writer) error {
 }
 
 func (s shelf) Keep(ctx context.Context, k workspace.Kept, pack io.Reader) error {
-	return s.works.KeepWork(ctx, s.lease, store.Work{
+	return s.works.KeepWork(ctx, s.lease, work.Work{
 		ThreadID: s.lease.ThreadID, Branch: k.Branch, Saved: k.Saved, Packs: k.Packs, Bytes: k.Bytes, LeftOut: k.LeftOut, SavedAt: k.At,
 	}, pack)
 }

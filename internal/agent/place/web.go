@@ -19,7 +19,7 @@ import (
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway/egress"
 	"deckhand/internal/sandbox"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 // MCPServer is an MCP server of a project's agents, which they reach by HTTP, through the gateway; or a command that
@@ -114,7 +114,7 @@ const webTokenVariable = "DECKHAND_WEB_TOKEN"
 
 // openWeb opens the way to the web beside the session's way to the model, if the project
 // has domains or servers.
-func (h *Host) openWeb(t store.Thread, p Project, s *sandbox.Session) (*egress.Session, error) {
+func (h *Host) openWeb(t threads.Thread, p Project, s *sandbox.Session) (*egress.Session, error) {
 	servers, err := p.servers()
 	if err != nil {
 		return nil, err

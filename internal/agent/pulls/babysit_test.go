@@ -7,7 +7,7 @@ import (
 	"unicode"
 
 	"deckhand/internal/agent/tools"
-	"deckhand/internal/store"
+	"deckhand/internal/store/forges"
 )
 
 // TestWhatIsRedWakesItsThread: once for a commit, not while checks run, three times in a row at
@@ -17,9 +17,9 @@ func TestWhatIsRedWakesItsThread(t *testing.T) {
 	b := newBench(t)
 	th := b.thread("two.txt", "two\n")
 	b.opens(th)
-	wakes := func(what string, want int) store.Pull {
+	wakes := func(what string, want int) forges.Pull {
 		t.Helper()
-		var p store.Pull
+		var p forges.Pull
 		for range 2 {
 			p, _ = b.polls(th)
 		}

@@ -26,7 +26,12 @@ import (
 	"deckhand/internal/jobs"
 	playforge "deckhand/internal/playground/forge"
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/audit"
+	"deckhand/internal/store/forges"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
 	"deckhand/internal/workspace"
 )
 
@@ -114,7 +119,7 @@ func (b *bench) commit(file, text string) string {
 }
 
 // thread is a new one, that has committed a text on its branch.
-func (b *bench) thread(file, text string) store.Thread {
+func (b *bench) thread(file, text string) threads.Thread {
 	b.t.Helper()
 	var id int64
 	if err := b.db.QueryRow(b.t.Context(), `INSERT INTO threads (team_id, channel_id, thread_ts, project, owner_id) VALUES ('T1', 'C1', (1700000000 + random() * 1000000)::text, 'web', 'U0LINUS') RETURNING id`).Scan(&id); err != nil {
@@ -130,7 +135,7 @@ func (b *bench) thread(file, text string) store.Thread {
 }
 
 // opens opens a pull request for the thread, which has to succeed.
-func (b *bench) opens(t store.Thread) store.Pull {
+func (b *bench) opens(t threads.Thread) forges.Pull {
 	b.t.Helper()
 	if said, err := b.open(b.t.Context(), tools.Call{ThreadID: t.ID, Approval: b.approval(t)}, opening{Title: "A title", Body: "A text."}); err != nil {
 		b.t.Fatal(said, err)
@@ -138,7 +143,7 @@ func (b *bench) opens(t store.Thread) store.Pull {
 	return b.row(t)
 }
 
-func (b *bench) row(t store.Thread) store.Pull {
+func (b *bench) row(t threads.Thread) forges.Pull {
 	b.t.Helper()
 	p, err := b.PullOfThread(b.t.Context(), t.ID)
 	if err != nil {
@@ -147,13 +152,13 @@ func (b *bench) row(t store.Thread) store.Pull {
 	return p
 }
 
-func (b *bench) approval(t store.Thread) store.Approval {
+func (b *bench) approval(t threads.Thread) approvals.Approval {
 	p, _ := b.PullOfThread(b.t.Context(), t.ID) // there may be none yet
-	return store.Approval{ID: "a", Input: []byte(`{"head":"` + p.Head + `","method":"merge"}`), ThreadID: t.ID, ThreadKey: t.Key(), RequestedBy: "U0LINUS", DecidedAt: time.Now().Add(-b.decided), Votes: []store.Vote{{UserID: "U0ADA", Allow: true}}}
+	return approvals.Approval{ID: "a", Input: []byte(`{"head":"` + p.Head + `","method":"merge"}`), ThreadID: t.ID, ThreadKey: t.Key(), RequestedBy: "U0LINUS", DecidedAt: time.Now().Add(-b.decided), Votes: []approvals.Vote{{UserID: "U0ADA", Allow: true}}}
 }
 
 // polls asks the forge how the thread's pull request stands.
-func (b *bench) polls(t store.Thread) (store.Pull, time.Time) {
+func (b *bench) polls(t threads.Thread) (forges.Pull, time.Time) {
 	b.t.Helper()
 	p := b.row(t)
 	until, err := b.check(b.t.Context(), &p)
@@ -259,20 +264,20 @@ func (b *bench) pulls() (n int) {
 	return len(list)
 }
 
-func (b *bench) checkIs(t store.Thread, name, state string) {
+func (b *bench) checkIs(t threads.Thread, name, state string) {
 	b.t.Helper()
 	b.control("POST", "checks", map[string]any{"branch": t.Branch, "name": name, "state": state, "log": "it failed"})
 }
 
 // OpenedPull and PullChanged are the store's, unless the bot dies before.
-func (b *bench) OpenedPull(ctx context.Context, p store.Pull, due time.Duration, told ...store.AuditEntry) (store.Pull, error) {
+func (b *bench) OpenedPull(ctx context.Context, p forges.Pull, due time.Duration, told ...audit.Entry) (forges.Pull, error) {
 	if b.lost {
 		return p, context.Canceled
 	}
 	return b.Store.OpenedPull(ctx, p, due, told...)
 }
 
-func (b *bench) PullChanged(ctx context.Context, p store.Pull, changed bool, told ...store.AuditEntry) error {
+func (b *bench) PullChanged(ctx context.Context, p forges.Pull, changed bool, told ...audit.Entry) error {
 	if b.lost {
 		return context.Canceled
 	}
@@ -280,17 +285,17 @@ func (b *bench) PullChanged(ctx context.Context, p store.Pull, changed bool, tol
 }
 
 // ApprovalByID knows one approval, of the newest thread.
-func (b *bench) ApprovalByID(ctx context.Context, _ string) (store.Approval, error) {
+func (b *bench) ApprovalByID(ctx context.Context, _ string) (approvals.Approval, error) {
 	var id int64
 	if err := b.db.QueryRow(ctx, `SELECT max(id) FROM threads`).Scan(&id); err != nil {
-		return store.Approval{}, err
+		return approvals.Approval{}, err
 	}
 	t, err := b.ThreadByID(ctx, id)
 	return b.approval(t), err
 }
 
 // Push implements [Pusher] as [place.Host] does, for the branches of the working tree.
-func (b *bench) Push(ctx context.Context, t store.Thread, p place.Project, _, old, commit string) (string, error) {
+func (b *bench) Push(ctx context.Context, t threads.Thread, p place.Project, _, old, commit string) (string, error) {
 	tip := b.git("rev-parse", t.Branch)
 	if commit != "" && commit != tip {
 		return "", place.ErrMoved
@@ -304,15 +309,15 @@ func (b *bench) Push(ctx context.Context, t store.Thread, p place.Project, _, ol
 }
 
 // Changed implements [Pusher] as [place.Host] does.
-func (b *bench) Changed(_ context.Context, t store.Thread, _ place.Project, base string) ([]string, error) {
+func (b *bench) Changed(_ context.Context, t threads.Thread, _ place.Project, base string) ([]string, error) {
 	return strings.Fields(b.git("diff", "--name-only", base+"..."+t.Branch)), nil
 }
 
-func (b *bench) Pictures(store.Thread) (place.Pictures, bool) {
+func (b *bench) Pictures(threads.Thread) (place.Pictures, bool) {
 	return b.pictures, b.pictures.After != nil && !b.pictures.Shown
 }
 
-func (b *bench) PicturesShown(_ store.Thread, p place.Pictures) error {
+func (b *bench) PicturesShown(_ threads.Thread, p place.Pictures) error {
 	b.pictures = p
 	b.pictures.Shown = true
 	return nil
@@ -320,9 +325,9 @@ func (b *bench) PicturesShown(_ store.Thread, p place.Pictures) error {
 
 func (*bench) NameOf(context.Context, string) string { return "Somebody @here <!channel>" }
 
-func (*bench) LinkTo(store.ThreadKey) string                        { return "https://slack.example.com/t" }
-func (*bench) AuthorOf(context.Context, string) (name, mail string) { return "", "" }
-func (b *bench) MayAsk(context.Context, string, store.Thread) bool  { return !b.refuses }
+func (*bench) LinkTo(threads.ThreadKey) string                       { return "https://slack.example.com/t" }
+func (*bench) AuthorOf(context.Context, string) (name, mail string)  { return "", "" }
+func (b *bench) MayAsk(context.Context, string, threads.Thread) bool { return !b.refuses }
 
 // job is a job as the queue runs it.
-func job[A store.JobArgs](args A) jobs.Job[A] { return jobs.Job[A]{Args: args, Attempt: 1} }
+func job[A pg.JobArgs](args A) jobs.Job[A] { return jobs.Job[A]{Args: args, Attempt: 1} }

@@ -15,7 +15,9 @@ import (
 	"deckhand/internal/agent/tools"
 	"deckhand/internal/forge"
 	"deckhand/internal/jobs"
-	"deckhand/internal/store"
+	"deckhand/internal/store/audit"
+	"deckhand/internal/store/forges"
+	"deckhand/internal/store/pg"
 )
 
 // roundsMost is how many commits in a row become work by themselves.
@@ -37,9 +39,9 @@ func (s *Service) JobHandlers() []jobs.Handler {
 }
 
 // due asks the forge about a pull request, until it is merged, or has been closed for long.
-func (s *Service) due(ctx context.Context, j jobs.Job[store.PullDue]) error {
+func (s *Service) due(ctx context.Context, j jobs.Job[forges.PullDue]) error {
 	p, err := s.Store.PullByID(ctx, j.Args.PullID)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
@@ -59,14 +61,14 @@ func (s *Service) due(ctx context.Context, j jobs.Job[store.PullDue]) error {
 }
 
 // over reports whether nothing becomes of a pull request any more.
-func over(p store.Pull) bool {
+func over(p forges.Pull) bool {
 	return p.State == string(forge.Merged) || p.State == string(forge.Closed) && time.Since(p.ChangedAt) > reopenable
 }
 
 // opened finds a pull request that was opened, and not written down: the bot died meanwhile.
-func (s *Service) opened(ctx context.Context, j jobs.Job[store.PullOpened]) error {
+func (s *Service) opened(ctx context.Context, j jobs.Job[forges.PullOpened]) error {
 	a, err := s.Store.ApprovalByID(ctx, j.Args.ApprovalID)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
@@ -78,7 +80,7 @@ func (s *Service) opened(ctx context.Context, j jobs.Job[store.PullOpened]) erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
-	if row, err := s.Store.PullOfThread(ctx, t.ID); err == nil && row.State == string(forge.Open) || err != nil && !errors.Is(err, store.ErrNotFound) {
+	if row, err := s.Store.PullOfThread(ctx, t.ID); err == nil && row.State == string(forge.Open) || err != nil && !errors.Is(err, pg.ErrNotFound) {
 		return err
 	}
 	pull, err := r.Find(ctx, t.Branch)
@@ -92,7 +94,7 @@ func (s *Service) opened(ctx context.Context, j jobs.Job[store.PullOpened]) erro
 }
 
 // pause is how long a pull request is left alone: longer the longer nothing has changed.
-func (s *Service) pause(p store.Pull) time.Duration {
+func (s *Service) pause(p forges.Pull) time.Duration {
 	switch quiet := time.Since(p.ChangedAt); {
 	case quiet > 24*time.Hour, p.State == string(forge.Closed):
 		return 20 * s.Every
@@ -105,7 +107,7 @@ func (s *Service) pause(p store.Pull) time.Duration {
 // check asks the forge how a pull request stands, writes down what has changed, shows it, and
 // has what is wrong with it become work, if the project wants that. until is when the forge
 // wants to be asked again at the earliest.
-func (s *Service) check(ctx context.Context, p *store.Pull) (until time.Time, err error) {
+func (s *Service) check(ctx context.Context, p *forges.Pull) (until time.Time, err error) {
 	project, r, err := s.repository(p.Project)
 	if err != nil {
 		return until, err
@@ -165,7 +167,7 @@ const mergingMost = 10 * time.Minute
 
 // notMerged takes back who merges a pull request that is open long after: who merges it then is
 // somebody else.
-func (s *Service) notMerged(ctx context.Context, p store.Pull) error {
+func (s *Service) notMerged(ctx context.Context, p forges.Pull) error {
 	a, err := s.Store.ApprovalByID(ctx, p.Merging)
 	if err != nil || time.Since(a.DecidedAt) < mergingMost {
 		return err
@@ -175,7 +177,7 @@ func (s *Service) notMerged(ctx context.Context, p store.Pull) error {
 
 // mergedBy is what the audit is told of a merge that is found, if a call of ours has made it that
 // has not written it down yet, or died; a zero entry for every other one. It notes whose it is.
-func (s *Service) mergedBy(ctx context.Context, p *store.Pull) (entry store.AuditEntry, err error) {
+func (s *Service) mergedBy(ctx context.Context, p *forges.Pull) (entry audit.Entry, err error) {
 	now, err := s.Store.PullByID(ctx, p.ID) // a call writes it down before it merges
 	if err != nil || now.Merging == "" {
 		return entry, err
@@ -193,7 +195,7 @@ func (s *Service) mergedBy(ctx context.Context, p *store.Pull) (entry store.Audi
 }
 
 // read fills in how a pull request stands at the forge.
-func read(ctx context.Context, r forge.Repository, p *store.Pull) error {
+func read(ctx context.Context, r forge.Repository, p *forges.Pull) error {
 	now, err := r.Pull(ctx, p.Number)
 	if err != nil {
 		return err
@@ -224,33 +226,33 @@ func sayingsOf(ctx context.Context, r forge.Repository, p forge.Pull) (s sayings
 	return s, err
 }
 
-func checksOf(list []forge.Check) []store.PullCheck {
-	out := []store.PullCheck{}
+func checksOf(list []forge.Check) []forges.PullCheck {
+	out := []forges.PullCheck{}
 	for _, c := range list {
-		out = append(out, store.PullCheck{Name: plain(c.Name, 200), State: string(c.State), URL: plain(c.URL, 2000)})
+		out = append(out, forges.PullCheck{Name: plain(c.Name, 200), State: string(c.State), URL: plain(c.URL, 2000)})
 	}
 	return out
 }
 
-func reviewsOf(list []forge.Review) []store.PullReview {
-	out := []store.PullReview{}
+func reviewsOf(list []forge.Review) []forges.PullReview {
+	out := []forges.PullReview{}
 	for _, r := range list {
-		out = append(out, store.PullReview{Author: plain(r.Author, 100), Verdict: string(r.Verdict), Commit: r.Commit})
+		out = append(out, forges.PullReview{Author: plain(r.Author, 100), Verdict: string(r.Verdict), Commit: r.Commit})
 	}
 	return out
 }
 
-func pending(c store.PullCheck) bool { return c.State == string(forge.CheckPending) }
+func pending(c forges.PullCheck) bool { return c.State == string(forge.CheckPending) }
 
 // tell is what the audit is told of a change.
-func tell(was, p store.Pull) (out []store.AuditEntry) {
+func tell(was, p forges.Pull) (out []audit.Entry) {
 	add := func(act string, more map[string]any) {
 		d := map[string]any{"act": act, "repository": p.Repository, "number": p.Number, "url": p.URL, "head": p.Head}
 		maps.Copy(d, more)
-		out = append(out, store.AuditEntry{Kind: store.AuditPull, TeamID: p.TeamID, ThreadID: p.ThreadID, Details: d})
+		out = append(out, audit.Entry{Kind: audit.Pull, TeamID: p.TeamID, ThreadID: p.ThreadID, Details: d})
 	}
 	for _, c := range p.Checks {
-		if c.State == string(forge.CheckFailed) && (p.Head != was.Head || !slices.ContainsFunc(was.Checks, func(o store.PullCheck) bool { return o.Name == c.Name && o.State == c.State })) {
+		if c.State == string(forge.CheckFailed) && (p.Head != was.Head || !slices.ContainsFunc(was.Checks, func(o forges.PullCheck) bool { return o.Name == c.Name && o.State == c.State })) {
 			add("red", map[string]any{"check": c.Name})
 		}
 	}
@@ -271,7 +273,7 @@ func tell(was, p store.Pull) (out []store.AuditEntry) {
 
 // wakes reports whether what is wrong with a pull request becomes a prompt by itself: of whoever
 // asked for it, who must still be allowed to give work there. If not, people are told why.
-func (s *Service) wakes(ctx context.Context, p *store.Pull) (bool, error) {
+func (s *Service) wakes(ctx context.Context, p *forges.Pull) (bool, error) {
 	if p.State != string(forge.Open) || !p.IsRed() && !p.WantsChanges() || p.WokenFor == p.Head || slices.ContainsFunc(p.Checks, pending) {
 		return false, nil
 	}
@@ -292,7 +294,7 @@ func (s *Service) wakes(ctx context.Context, p *store.Pull) (bool, error) {
 
 // Trouble is what a session is asked to mend in a pull request, in our own words; empty if
 // nothing is wrong. What others have written it reads by a tool.
-func Trouble(p store.Pull) string {
+func Trouble(p forges.Pull) string {
 	var what []string
 	if p.IsRed() {
 		what = append(what, "checks have failed")
@@ -313,7 +315,7 @@ func Trouble(p store.Pull) string {
 }
 
 // Merge is what a session is asked for by whoever wants a pull request merged.
-func Merge(p store.Pull) string {
+func Merge(p forges.Pull) string {
 	return fmt.Sprintf("Merge pull request #%d of this thread: call merge_pull_request with %s.", p.Number, mergeInput(p))
 }
 

@@ -12,7 +12,9 @@ import (
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/tools"
 	"deckhand/internal/forge"
-	"deckhand/internal/store"
+	"deckhand/internal/store/forges"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // TestTheForgeFailsWhileItIsOpened: whatever is lost between push, pull request and its record,
@@ -48,7 +50,7 @@ func TestTheForgeFailsWhileItIsOpened(t *testing.T) {
 			}
 			b.lost = false
 			if c.exists == 1 && c.lost { // the job that was written before finds it
-				if err := b.opened(t.Context(), job(store.PullOpened{ApprovalID: "a"})); err != nil {
+				if err := b.opened(t.Context(), job(forges.PullOpened{ApprovalID: "a"})); err != nil {
 					t.Fatal(err)
 				}
 				if b.shows() != 1 || b.acts() != "found" || b.row(th).Requester != "U0LINUS" {
@@ -59,7 +61,7 @@ func TestTheForgeFailsWhileItIsOpened(t *testing.T) {
 			if b.pulls() != 1 || p.State != "open" || p.Head != b.git("rev-parse", "HEAD") {
 				t.Errorf("%d pull requests, %+v", b.pulls(), p)
 			}
-			if err := b.opened(t.Context(), job(store.PullOpened{ApprovalID: "a"})); err != nil {
+			if err := b.opened(t.Context(), job(forges.PullOpened{ApprovalID: "a"})); err != nil {
 				t.Fatal(err)
 			}
 			if got := strings.ReplaceAll(b.acts(), "pushed", ""); strings.TrimSpace(got) != "opened" && strings.TrimSpace(got) != "found" {
@@ -263,14 +265,14 @@ func TestTheBranchIsNotOurs(t *testing.T) {
 	b.git("push", "-q", "origin", "HEAD:refs/heads/"+branch)
 
 	input := []byte(`{"title": "A title", "body": ""}`)
-	push := &store.Push{Refs: []store.PushRef{{Name: "refs/heads/" + branch, Old: theirs, New: mine, Commits: store.PushCommits{Count: 1}, Lost: store.PushCommits{Count: 1}}}}
+	push := &forges.Push{Refs: []forges.PushRef{{Name: "refs/heads/" + branch, Old: theirs, New: mine, Commits: forges.PushCommits{Count: 1}, Lost: forges.PushCommits{Count: 1}}}}
 	if _, err := b.Look(t.Context(), th.ID, "U1", policy.Call{Tool: tools.Prefix + "open_pull_request", Input: input}, push); err == nil || !strings.Contains(err.Error(), "has commits that this thread does not have") {
 		t.Errorf("people are asked to push over somebody's branch: %v", err)
 	}
 	for name, old := range map[string]string{"taken before the card": theirs, "taken after it": strings.Repeat("0", 40), "allowed by a rule": ""} {
 		a := b.approval(th)
 		if old != "" {
-			a.Push = &store.Push{Refs: []store.PushRef{{Old: old, New: mine}}}
+			a.Push = &forges.Push{Refs: []forges.PushRef{{Old: old, New: mine}}}
 		}
 		if said, err := b.open(t.Context(), tools.Call{ThreadID: th.ID, Approval: a}, opening{Title: "A title"}); err == nil || !strings.Contains(err.Error(), "has moved since this was approved") {
 			t.Errorf("%s: %s %v", name, said, err)
@@ -292,7 +294,7 @@ func TestTheBranchIsNotOurs(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "pre-receive hook declined") {
 		t.Errorf("a branch that the forge protects: %s %v", said, err)
 	}
-	if _, err := b.PullOfThread(t.Context(), other.ID); !errors.Is(err, store.ErrNotFound) || b.pulls() != 0 {
+	if _, err := b.PullOfThread(t.Context(), other.ID); !errors.Is(err, pg.ErrNotFound) || b.pulls() != 0 {
 		t.Error("it is written down", err)
 	}
 }
@@ -306,7 +308,7 @@ func TestPeopleActAtTheForge(t *testing.T) {
 	p := b.opens(th)
 	again := func(want bool) {
 		t.Helper()
-		err := b.due(t.Context(), job(store.PullDue{PullID: p.ID}))
+		err := b.due(t.Context(), job(forges.PullDue{PullID: p.ID}))
 		if (err != nil) != want {
 			t.Errorf("asked again: %v, and not %v: %v", err != nil, want, err)
 		}
@@ -393,7 +395,7 @@ func TestTwoThreadsAndOneBase(t *testing.T) {
 }
 
 // settledOf is a pull request once the forge has found out whether it conflicts.
-func (b *bench) settledOf(t store.Thread) (forge.Pull, error) {
+func (b *bench) settledOf(t threads.Thread) (forge.Pull, error) {
 	_, _, r, err := b.of(context.Background(), t.ID)
 	if err != nil {
 		return forge.Pull{}, err
@@ -412,7 +414,7 @@ func TestAProjectOfPeopleAlone(t *testing.T) {
 	th := b.thread("mended.txt", "Mended.")
 	for name, do := range map[string]func() (any, error){
 		"look": func() (any, error) {
-			return b.Look(t.Context(), th.ID, "U1", policy.Call{Tool: tools.Prefix + "open_pull_request", Input: []byte(`{"title":"T","body":"B"}`)}, &store.Push{Refs: []store.PushRef{{}}})
+			return b.Look(t.Context(), th.ID, "U1", policy.Call{Tool: tools.Prefix + "open_pull_request", Input: []byte(`{"title":"T","body":"B"}`)}, &forges.Push{Refs: []forges.PushRef{{}}})
 		},
 		"open": func() (any, error) {
 			return b.open(t.Context(), tools.Call{ThreadID: th.ID, Approval: b.approval(th)}, opening{Title: "T"})

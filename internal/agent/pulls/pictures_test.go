@@ -13,7 +13,8 @@ import (
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/tools"
 	playforge "deckhand/internal/playground/forge"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/forges"
 )
 
 // TestAPullRequestHasThePictures: those that people were asked about go along, once; others are
@@ -42,10 +43,10 @@ func TestAPullRequestHasThePictures(t *testing.T) {
 		}
 		return string(text)
 	}
-	asked := func() store.Approval {
+	asked := func() approvals.Approval {
 		t.Helper()
 		head := b.git("rev-parse", "HEAD")
-		push := &store.Push{Refs: []store.PushRef{{Name: "refs/heads/" + th.Branch, New: head, Commits: store.PushCommits{Count: 1}}}}
+		push := &forges.Push{Refs: []forges.PushRef{{Name: "refs/heads/" + th.Branch, New: head, Commits: forges.PushCommits{Count: 1}}}}
 		push, err := b.Look(t.Context(), th.ID, "U1", policy.Call{Tool: tools.Prefix + "open_pull_request", Input: []byte(`{"title": "A title", "body": ""}`)}, push)
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +55,7 @@ func TestAPullRequestHasThePictures(t *testing.T) {
 		a.Push = push
 		return a
 	}
-	open := func(a store.Approval, says string) {
+	open := func(a approvals.Approval, says string) {
 		t.Helper()
 		a.Push.Refs[0].Old = "" // whatever it is
 		said, err := b.open(t.Context(), tools.Call{ThreadID: th.ID, Approval: a}, opening{Title: "A title", Body: "A text."})

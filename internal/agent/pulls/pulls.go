@@ -26,22 +26,26 @@ import (
 	"deckhand/internal/agent/tools"
 	"deckhand/internal/forge"
 	"deckhand/internal/gateway/gitway"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/audit"
+	"deckhand/internal/store/forges"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // Store is what is remembered: [*store.Store], which tells what each method does.
 type Store interface {
-	CallAllowed(ctx context.Context, threadID int64, toolUseID string) (store.Approval, error)
-	ThreadByID(ctx context.Context, id int64) (store.Thread, error)
-	PullByID(ctx context.Context, id int64) (store.Pull, error)
-	PullOfThread(ctx context.Context, threadID int64) (store.Pull, error)
-	OpenedPull(ctx context.Context, p store.Pull, due time.Duration, told ...store.AuditEntry) (store.Pull, error)
-	PullChanged(ctx context.Context, p store.Pull, changed bool, told ...store.AuditEntry) error
+	CallAllowed(ctx context.Context, threadID int64, toolUseID string) (approvals.Approval, error)
+	ThreadByID(ctx context.Context, id int64) (threads.Thread, error)
+	PullByID(ctx context.Context, id int64) (forges.Pull, error)
+	PullOfThread(ctx context.Context, threadID int64) (forges.Pull, error)
+	OpenedPull(ctx context.Context, p forges.Pull, due time.Duration, told ...audit.Entry) (forges.Pull, error)
+	PullChanged(ctx context.Context, p forges.Pull, changed bool, told ...audit.Entry) error
 	MergingPull(ctx context.Context, id int64, approvalID string) error
-	WakePull(ctx context.Context, p store.Pull, most int, uuid, text string) (bool, error)
-	Audit(ctx context.Context, entries ...store.AuditEntry) error
-	ApprovalByID(ctx context.Context, id string) (store.Approval, error)
-	Schedule(ctx context.Context, jobs ...store.Job) error
+	WakePull(ctx context.Context, p forges.Pull, most int, uuid, text string) (bool, error)
+	Audit(ctx context.Context, entries ...audit.Entry) error
+	ApprovalByID(ctx context.Context, id string) (approvals.Approval, error)
+	Schedule(ctx context.Context, jobs ...pg.Job) error
 	PollPulls(ctx context.Context, project string, numbers []int, commits []string) error
 }
 
@@ -49,20 +53,20 @@ type Store interface {
 type People interface {
 	// NameOf is somebody's name, and LinkTo leads to a thread; empty if nobody knows.
 	NameOf(ctx context.Context, user string) string
-	LinkTo(k store.ThreadKey) string
+	LinkTo(k threads.ThreadKey) string
 	// AuthorOf is the name and the address of somebody, as their profile has them.
 	AuthorOf(ctx context.Context, user string) (name, email string)
 	// MayAsk reports whether somebody may give work in a thread now.
-	MayAsk(ctx context.Context, user string, t store.Thread) bool
+	MayAsk(ctx context.Context, user string, t threads.Thread) bool
 }
 
 // Pusher has what becomes of a thread at the forge: its branch, and pictures of its page. It is
 // [*place.Host], which tells what each method does.
 type Pusher interface {
-	Push(ctx context.Context, t store.Thread, p place.Project, token, old, commit string) (pushed string, err error)
-	Changed(ctx context.Context, t store.Thread, p place.Project, base string) ([]string, error)
-	Pictures(t store.Thread) (p place.Pictures, ok bool)
-	PicturesShown(t store.Thread, p place.Pictures) error
+	Push(ctx context.Context, t threads.Thread, p place.Project, token, old, commit string) (pushed string, err error)
+	Changed(ctx context.Context, t threads.Thread, p place.Project, base string) ([]string, error)
+	Pictures(t threads.Thread) (p place.Pictures, ok bool)
+	PicturesShown(t threads.Thread, p place.Pictures) error
 }
 
 // Accounts are people's own at forges: [*accounts.Service], which tells what each method does.
@@ -118,7 +122,7 @@ func (s *Service) repository(project string) (place.Project, forge.Repository, e
 }
 
 // of is a thread with its project's repository.
-func (s *Service) of(ctx context.Context, threadID int64) (t store.Thread, p place.Project, r forge.Repository, err error) {
+func (s *Service) of(ctx context.Context, threadID int64) (t threads.Thread, p place.Project, r forge.Repository, err error) {
 	if t, err = s.Store.ThreadByID(ctx, threadID); err != nil {
 		return t, p, nil, err
 	}
@@ -128,7 +132,7 @@ func (s *Service) of(ctx context.Context, threadID int64) (t store.Thread, p pla
 
 // as is the thread's project as somebody has it who asks for something: with their own token, if
 // they have connected an account, and else the bot's where the project lets it.
-func (s *Service) as(ctx context.Context, threadID int64, user string) (t store.Thread, p place.Project, r forge.Repository, token string, err error) {
+func (s *Service) as(ctx context.Context, threadID int64, user string) (t threads.Thread, p place.Project, r forge.Repository, token string, err error) {
 	if t, p, r, err = s.of(ctx, threadID); err != nil {
 		return t, p, r, "", err
 	}
@@ -156,12 +160,12 @@ type opening struct {
 }
 
 // target is where a pull request of the thread would go, or the one that is open.
-func (s *Service) target(ctx context.Context, t store.Thread, p place.Project, r forge.Repository, in opening) (*store.PushPull, *forge.Pull, error) {
+func (s *Service) target(ctx context.Context, t threads.Thread, p place.Project, r forge.Repository, in opening) (*forges.PushPull, *forge.Pull, error) {
 	branch := t.Branch
 	open, err := r.Find(ctx, branch)
 	switch {
 	case err == nil:
-		return &store.PushPull{Number: open.Number, URL: open.URL, Title: open.Title, Branch: branch, Base: open.Base, Draft: open.Draft}, &open, nil
+		return &forges.PushPull{Number: open.Number, URL: open.URL, Title: open.Title, Branch: branch, Base: open.Base, Draft: open.Draft}, &open, nil
 	case forge.ReasonOf(err) != forge.NotFound:
 		return nil, nil, err
 	}
@@ -178,7 +182,7 @@ func (s *Service) target(ctx context.Context, t store.Thread, p place.Project, r
 	if in.Draft != nil {
 		draft = *in.Draft
 	}
-	return &store.PushPull{Title: in.Title, Branch: branch, Base: base, Draft: draft}, nil, nil
+	return &forges.PushPull{Title: in.Title, Branch: branch, Base: base, Draft: draft}, nil, nil
 }
 
 // open pushes the thread's branch and opens a pull request from it, or brings the one that is
@@ -228,7 +232,7 @@ func (s *Service) open(ctx context.Context, c tools.Call, in opening) (string, e
 		}
 		reviewers = s.reviewers(ctx, r, to.Base, files, in.Reviewers)
 	}
-	if err := s.Store.Schedule(ctx, store.Job{Args: store.PullOpened{ApprovalID: a.ID}, At: time.Now().Add(4 * s.Every)}); err != nil {
+	if err := s.Store.Schedule(ctx, pg.Job{Args: forges.PullOpened{ApprovalID: a.ID}, At: time.Now().Add(4 * s.Every)}); err != nil {
 		return "", err
 	}
 	pull, err := r.Open(ctx, forge.NewPull{
@@ -248,7 +252,7 @@ func (s *Service) open(ctx context.Context, c tools.Call, in opening) (string, e
 
 // remembered writes a pull request down, shows it the pictures that it is to have, and says so to
 // the model.
-func (s *Service) remembered(ctx context.Context, t store.Thread, p place.Project, r forge.Repository, pull forge.Pull, pushed, act string, a store.Approval) (string, error) {
+func (s *Service) remembered(ctx context.Context, t threads.Thread, p place.Project, r forge.Repository, pull forge.Pull, pushed, act string, a approvals.Approval) (string, error) {
 	if err := s.remember(ctx, t, p, pull, pushed, act, a); err != nil {
 		return "", err
 	}
@@ -269,7 +273,7 @@ func (s *Service) remembered(ctx context.Context, t store.Thread, p place.Projec
 
 // pictures shows a pull request the page before and after, if those are the pictures that the
 // approval was given for. What came of it is for the model.
-func (s *Service) pictures(ctx context.Context, t store.Thread, r forge.Repository, number int, a store.Approval) string {
+func (s *Service) pictures(ctx context.Context, t threads.Thread, r forge.Repository, number int, a approvals.Approval) string {
 	to, takes := r.(forge.Pictures)
 	p, ok := s.Pusher.Pictures(t)
 	switch {
@@ -304,13 +308,13 @@ func (s *Service) pictures(ctx context.Context, t store.Thread, r forge.Reposito
 }
 
 // remember writes down a pull request that the thread has opened, or pushed to, and shows it.
-func (s *Service) remember(ctx context.Context, t store.Thread, p place.Project, pull forge.Pull, head, act string, a store.Approval) error {
+func (s *Service) remember(ctx context.Context, t threads.Thread, p place.Project, pull forge.Pull, head, act string, a approvals.Approval) error {
 	url := p.Forge[0]
-	row, err := s.Store.OpenedPull(ctx, store.Pull{
+	row, err := s.Store.OpenedPull(ctx, forges.Pull{
 		ThreadID: t.ID, Project: p.Name, Repository: url, Number: pull.Number, URL: pull.URL, Title: plain(pull.Title, 300), Branch: pull.Branch, Base: pull.Base, Head: head,
 		State: string(pull.State), Draft: pull.Draft, Mergeable: string(forge.MergeUnknown), OpenedBy: pull.Author, Requester: a.RequestedBy, ApprovedBy: approvers(a),
-	}, s.Every, store.AuditEntry{
-		Kind: store.AuditPull, TeamID: t.TeamID, Actor: a.RequestedBy, ThreadID: t.ID, TurnID: a.TurnID, ApprovalID: a.ID,
+	}, s.Every, audit.Entry{
+		Kind: audit.Pull, TeamID: t.TeamID, Actor: a.RequestedBy, ThreadID: t.ID, TurnID: a.TurnID, ApprovalID: a.ID,
 		Details: map[string]any{"act": act, "repository": url, "number": pull.Number, "url": pull.URL, "head": head, "base": pull.Base, "approved_by": approvers(a)},
 	})
 	if err == nil {
@@ -320,7 +324,7 @@ func (s *Service) remember(ctx context.Context, t store.Thread, p place.Project,
 }
 
 // approvers are the people who have allowed a call; none where a rule has.
-func approvers(a store.Approval) (out []string) {
+func approvers(a approvals.Approval) (out []string) {
 	for _, v := range a.Votes {
 		if v.Allow {
 			out = append(out, v.UserID)
@@ -333,7 +337,7 @@ func approvers(a store.Approval) (out []string) {
 }
 
 // body is the text of a pull request, with lines at its end that say for whom it is.
-func (s *Service) body(ctx context.Context, t store.Thread, r forge.Repository, text string, a store.Approval) string {
+func (s *Service) body(ctx context.Context, t threads.Thread, r forge.Repository, text string, a approvals.Approval) string {
 	lines := s.trailers(ctx, t, a.RequestedBy, approvers(a))
 	if _, takes := r.(forge.Pictures); !takes {
 		if _, ok := s.Pusher.Pictures(t); ok {
@@ -344,7 +348,7 @@ func (s *Service) body(ctx context.Context, t store.Thread, r forge.Repository, 
 }
 
 // trailers say whose work it is: who asked, who approved, and where.
-func (s *Service) trailers(ctx context.Context, t store.Thread, requester string, approved []string) []string {
+func (s *Service) trailers(ctx context.Context, t threads.Thread, requester string, approved []string) []string {
 	lines := []string{"Requested-by: " + plainName(s.People.NameOf(ctx, requester))}
 	for _, who := range approved {
 		lines = append(lines, "Approved-by: "+plainName(s.People.NameOf(ctx, who)))

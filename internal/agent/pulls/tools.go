@@ -15,7 +15,11 @@ import (
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/tools"
 	"deckhand/internal/forge"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/audit"
+	"deckhand/internal/store/forges"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // merging is the input of merge_pull_request.
@@ -74,10 +78,10 @@ func reading[In any](do func(ctx context.Context, c tools.Call, in In) (string, 
 
 // current is a thread's pull request.
 type current struct {
-	thread store.Thread
+	thread threads.Thread
 	repo   forge.Repository
-	row    store.Pull // as it is written down
-	now    forge.Pull // as the forge has it
+	row    forges.Pull // as it is written down
+	now    forge.Pull  // as the forge has it
 }
 
 // current is the thread's pull request, with what the forge says of it now: to a person, who acts
@@ -92,7 +96,7 @@ func (s *Service) current(ctx context.Context, threadID int64, person string) (o
 		return o, err
 	}
 	o.row, err = s.Store.PullOfThread(ctx, threadID)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		err = errNone
 	}
 	if err == nil {
@@ -116,7 +120,7 @@ func (*Service) Source(c policy.Call, branch string) (leaves policy.Push, looked
 // Look is what people are shown of a call, with what its push would bring, if it pushes. Its
 // error says why nobody is asked, a sentence for the model. The forge is read as requester, if they
 // have connected an account.
-func (s *Service) Look(ctx context.Context, threadID int64, requester string, c policy.Call, push *store.Push) (*store.Push, error) {
+func (s *Service) Look(ctx context.Context, threadID int64, requester string, c policy.Call, push *forges.Push) (*forges.Push, error) {
 	if c.Tool == tools.Prefix+"merge_pull_request" {
 		return s.lookAtMerge(ctx, threadID, requester, c)
 	}
@@ -160,7 +164,7 @@ func (s *Service) Look(ctx context.Context, threadID int64, requester string, c 
 
 // lookAtMerge is what people are shown who are asked about a merge: it is for the commit that
 // the input names, which has to be the head.
-func (s *Service) lookAtMerge(ctx context.Context, threadID int64, requester string, c policy.Call) (*store.Push, error) {
+func (s *Service) lookAtMerge(ctx context.Context, threadID int64, requester string, c policy.Call) (*forges.Push, error) {
 	var in merging
 	if err := tools.Read(c.Input, &in); err != nil {
 		return nil, err
@@ -185,7 +189,7 @@ func (s *Service) lookAtMerge(ctx context.Context, threadID int64, requester str
 	if err != nil {
 		return nil, err
 	}
-	return &store.Push{Repository: o.row.Repository, Pull: &store.PushPull{
+	return &forges.Push{Repository: o.row.Repository, Pull: &forges.PushPull{
 		Number: pull.Number, URL: pull.URL, Title: pull.Title, Branch: pull.Branch, Base: pull.Base, Draft: pull.Draft,
 		Head: pull.Head, Method: in.Method, Checks: checksOf(said.checks), Said: reviewsOf(said.reviews),
 	}}, nil
@@ -261,9 +265,9 @@ func (s *Service) merge(ctx context.Context, c tools.Call, in merging) (string, 
 }
 
 // merged is what the audit is told of a merge of ours.
-func merged(row store.Pull, a store.Approval, method string) store.AuditEntry {
-	return store.AuditEntry{
-		Kind: store.AuditPull, TeamID: row.TeamID, Actor: a.RequestedBy, ThreadID: row.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID,
+func merged(row forges.Pull, a approvals.Approval, method string) audit.Entry {
+	return audit.Entry{
+		Kind: audit.Pull, TeamID: row.TeamID, Actor: a.RequestedBy, ThreadID: row.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID,
 		Details: map[string]any{"act": "merged", "repository": row.Repository, "number": row.Number, "url": row.URL, "head": row.Head, "commit": row.MergedCommit, "method": method, "approved_by": approvers(a)},
 	}
 }
@@ -413,7 +417,7 @@ func within(s string, most int) string {
 }
 
 // mergeInput is the input of a merge, for the prompt that asks for it.
-func mergeInput(p store.Pull) string {
+func mergeInput(p forges.Pull) string {
 	b, _ := json.Marshal(merging{Head: p.Head, Method: string(forge.MergeSquash)}) // strings alone
 	return string(b)
 }

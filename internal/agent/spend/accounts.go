@@ -10,26 +10,29 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/price"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/threads"
 )
 
 // Store is what accounts need of [*store.Store], which tells what each method does.
 type Store interface {
-	BeginCall(ctx context.Context, c store.OpenCall, budgets ...store.CallBudget) error
-	SeenCall(ctx context.Context, id uuid.UUID, u store.CallUsage) error
-	EndCalls(ctx context.Context, calls []store.EndedCall) error
+	BeginCall(ctx context.Context, c ledger.OpenCall, budgets ...ledger.CallBudget) error
+	SeenCall(ctx context.Context, id uuid.UUID, u ledger.CallUsage) error
+	EndCalls(ctx context.Context, calls []ledger.EndedCall) error
 	RecentOutput(ctx context.Context, teamID, project, model string) (longest int64, calls int, err error)
 	TimeZone() *time.Location
-	BudgetStates(ctx context.Context, windows []store.BudgetWindow) ([]store.BudgetState, error)
-	WaitForBudget(ctx context.Context, l store.Lease, inboxID int64, n store.BudgetNotice, seen int) error
-	DropPrompt(ctx context.Context, l store.Lease, inboxID int64, d store.Drop) ([]store.OutboxRow, error)
-	NoticeBudget(ctx context.Context, n store.BudgetNotice) (noted store.BudgetNotice, fresh bool, err error)
+	BudgetStates(ctx context.Context, windows []ledger.BudgetWindow) ([]ledger.BudgetState, error)
+	WaitForBudget(ctx context.Context, l threads.Lease, inboxID int64, n ledger.BudgetNotice, seen int) error
+	DropPrompt(ctx context.Context, l threads.Lease, inboxID int64, d inbox.Drop) ([]outbox.Row, error)
+	NoticeBudget(ctx context.Context, n ledger.BudgetNotice) (noted ledger.BudgetNotice, fresh bool, err error)
 }
 
 // Front is where people see budgets and what waits for them. Its methods return at once.
 type Front interface {
-	Show(kind store.PostKind, id string)
-	Tell(...store.OutboxRow)
+	Show(kind outbox.PostKind, id string)
+	Tell(...outbox.Row)
 }
 
 // Config is what [New] needs. Store is required.

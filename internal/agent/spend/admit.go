@@ -8,7 +8,11 @@ import (
 
 	"go.uber.org/zap"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // OverBudget is the mark of a prompt that a budget has refused.
@@ -27,7 +31,7 @@ const (
 
 // Admit decides whether a prompt may have its turn, under the lease of its thread, and which
 // model the budgets want for it.
-func (a *Accounts) Admit(ctx context.Context, l store.Lease, t store.Thread, p store.Prompt) (model string, _ Admission, err error) {
+func (a *Accounts) Admit(ctx context.Context, l threads.Lease, t threads.Thread, p inbox.Prompt) (model string, _ Admission, err error) {
 	if !a.HasBudgets() {
 		return "", Admitted, nil
 	}
@@ -49,10 +53,10 @@ func (a *Accounts) Admit(ctx context.Context, l store.Lease, t store.Thread, p s
 			}
 		}
 		err = a.store.WaitForBudget(ctx, l, p.InboxID, notices[0], c.Reached[0].Decisions)
-		if errors.Is(err, store.ErrEnded) {
+		if errors.Is(err, pg.ErrEnded) {
 			continue // somebody has decided meanwhile
 		}
-		if errors.Is(err, store.ErrNotFound) {
+		if errors.Is(err, pg.ErrNotFound) {
 			return "", Dropped, nil // its author has taken it back, or changed it
 		}
 		if err != nil {
@@ -67,14 +71,14 @@ func (a *Accounts) Admit(ctx context.Context, l store.Lease, t store.Thread, p s
 
 // refuse ends a prompt that waits for nothing: nobody is asked, or an admin has left the budget
 // as it is.
-func (a *Accounts) refuse(ctx context.Context, l store.Lease, p store.Prompt, b Status, n store.BudgetNotice) error {
+func (a *Accounts) refuse(ctx context.Context, l threads.Lease, p inbox.Prompt, b Status, n ledger.BudgetNotice) error {
 	said := b.Sentence()
 	if n.Decision.Leave {
 		said += " An admin kept the limit for this " + string(b.Period) + "."
 	}
 	said += " So this does not start. The budget starts again on " + b.Begins() + ". An admin can raise it in deckhand.yaml."
-	rows, err := a.store.DropPrompt(ctx, l, p.InboxID, store.Drop{Outcome: OverBudget, Mark: OverBudget, Sentence: func(int) string { return said }})
-	if errors.Is(err, store.ErrNotFound) {
+	rows, err := a.store.DropPrompt(ctx, l, p.InboxID, inbox.Drop{Outcome: OverBudget, Mark: OverBudget, Sentence: func(int) string { return said }})
+	if errors.Is(err, pg.ErrNotFound) {
 		return nil // its author has taken it back, or changed it
 	}
 	if err != nil {
@@ -88,15 +92,15 @@ func (a *Accounts) refuse(ctx context.Context, l store.Lease, p store.Prompt, b 
 }
 
 // ShowWait shows what a prompt waits for, or that it does no longer.
-func (a *Accounts) ShowWait(p store.Prompt) {
-	a.front.Show(store.WaitPost, strconv.FormatInt(p.InboxID, 10))
+func (a *Accounts) ShowWait(p inbox.Prompt) {
+	a.front.Show(outbox.WaitPost, strconv.FormatInt(p.InboxID, 10))
 }
 
 // lookLimit bounds a look at the budgets after a turn.
 const lookLimit = 30 * time.Second
 
 // Notice tells people which limits the budgets have come to.
-func (a *Accounts) Notice(ctx context.Context, t store.Thread, user string) {
+func (a *Accounts) Notice(ctx context.Context, t threads.Thread, user string) {
 	if !a.HasBudgets() {
 		return
 	}

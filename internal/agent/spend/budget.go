@@ -11,16 +11,19 @@ import (
 	"time"
 
 	"deckhand/internal/money"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // Budget is a limit on spend, for everybody or everything of its scope alike.
 type Budget struct {
-	Scope store.BudgetScope
+	Scope ledger.BudgetScope
 	// Only names the channels, projects or people that it is for; empty means each
 	// of its own.
 	Only          []string
-	Period        store.BudgetPeriod
+	Period        ledger.BudgetPeriod
 	LimitMicroUSD int64
 	// WarnAt are the shares of the limit, in percent, at which people are told.
 	WarnAt []int
@@ -36,7 +39,7 @@ type Budget struct {
 // Status is where a budget stands in its present period.
 type Status struct {
 	Budget
-	Key           string // see store.BudgetScope
+	Key           string // see ledger.BudgetScope
 	From, To      time.Time
 	SpentMicroUSD int64
 	LimitMicroUSD int64  // with what admins have added
@@ -70,7 +73,7 @@ type Check struct {
 }
 
 // Check reads every budget that a person's work in the thread counts towards.
-func (a *Accounts) Check(ctx context.Context, t store.Thread, user string) (Check, error) {
+func (a *Accounts) Check(ctx context.Context, t threads.Thread, user string) (Check, error) {
 	var c Check
 	list, windows := a.of(t, user, time.Now())
 	states, err := a.store.BudgetStates(ctx, windows)
@@ -93,13 +96,13 @@ func (a *Accounts) Check(ctx context.Context, t store.Thread, user string) (Chec
 
 // of are the budgets that a person's work in the thread counts towards, and their
 // periods at a time.
-func (a *Accounts) of(t store.Thread, user string, at time.Time) (list []Budget, windows []store.BudgetWindow) {
+func (a *Accounts) of(t threads.Thread, user string, at time.Time) (list []Budget, windows []ledger.BudgetWindow) {
 	for _, b := range a.budgets {
 		key, ok := b.key(t, user)
 		if !ok {
 			continue
 		}
-		w := store.BudgetWindow{TeamID: t.TeamID, Scope: b.Scope, Key: key, Period: b.Period}
+		w := ledger.BudgetWindow{TeamID: t.TeamID, Scope: b.Scope, Key: key, Period: b.Period}
 		w.From, w.To = b.Period.Span(at, a.store.TimeZone())
 		list, windows = append(list, b), append(windows, w)
 	}
@@ -107,7 +110,7 @@ func (a *Accounts) of(t store.Thread, user string, at time.Time) (list []Budget,
 }
 
 // at is where the budget stands in a period.
-func (b Budget) at(w store.BudgetWindow, s store.BudgetState) Status {
+func (b Budget) at(w ledger.BudgetWindow, s ledger.BudgetState) Status {
 	return Status{
 		Budget: b, Key: w.Key, From: w.From, To: w.To, SpentMicroUSD: s.SpentMicroUSD,
 		LimitMicroUSD: b.LimitMicroUSD + s.RaisedMicroUSD, Model: s.Model, Decisions: s.Decisions,
@@ -115,18 +118,18 @@ func (b Budget) at(w store.BudgetWindow, s store.BudgetState) Status {
 }
 
 // key is whose spend counts, and whether the budget is for them at all.
-func (b Budget) key(t store.Thread, user string) (string, bool) {
+func (b Budget) key(t threads.Thread, user string) (string, bool) {
 	key := ""
 	switch b.Scope {
-	case store.BudgetWorkspace:
+	case ledger.BudgetWorkspace:
 		return "", true
-	case store.BudgetChannel:
+	case ledger.BudgetChannel:
 		key = t.ChannelID
-	case store.BudgetProject:
+	case ledger.BudgetProject:
 		key = t.Project
-	case store.BudgetPerson:
+	case ledger.BudgetPerson:
 		key = user
-	case store.BudgetThread:
+	case ledger.BudgetThread:
 		return strconv.FormatInt(t.ID, 10), true
 	}
 	return key, len(b.Only) == 0 || slices.Contains(b.Only, key)
@@ -134,19 +137,19 @@ func (b Budget) key(t store.Thread, user string) (string, bool) {
 
 // Tell tells of every share that is reached and was not told of before. It returns the
 // notices of the limits that are reached, in the order of all.
-func (a *Accounts) Tell(ctx context.Context, t store.Thread, all []Status) ([]store.BudgetNotice, error) {
-	var reached []store.BudgetNotice
+func (a *Accounts) Tell(ctx context.Context, t threads.Thread, all []Status) ([]ledger.BudgetNotice, error) {
+	var reached []ledger.BudgetNotice
 	for _, b := range all {
 		share := b.share()
 		if share == 0 || b.Model != "" {
 			continue
 		}
-		n, fresh, err := a.store.NoticeBudget(ctx, store.BudgetNotice{
+		n, fresh, err := a.store.NoticeBudget(ctx, ledger.BudgetNotice{
 			ID:            rand.Text(),
-			BudgetWindow:  store.BudgetWindow{TeamID: t.TeamID, Scope: b.Scope, Key: b.Key, Period: b.Period, From: b.From, To: b.To},
+			BudgetWindow:  ledger.BudgetWindow{TeamID: t.TeamID, Scope: b.Scope, Key: b.Key, Period: b.Period, From: b.From, To: b.To},
 			LimitMicroUSD: b.LimitMicroUSD, Share: share, SpentMicroUSD: b.SpentMicroUSD, ThreadID: t.ID,
 		})
-		if errors.Is(err, store.ErrEnded) {
+		if errors.Is(err, pg.ErrEnded) {
 			continue // a warning that comes too late
 		}
 		if err != nil {
@@ -156,7 +159,7 @@ func (a *Accounts) Tell(ctx context.Context, t store.Thread, all []Status) ([]st
 			reached = append(reached, n)
 		}
 		if fresh {
-			a.front.Show(store.BudgetPost, n.ID)
+			a.front.Show(outbox.BudgetPost, n.ID)
 		}
 	}
 	return reached, nil
@@ -173,10 +176,10 @@ func (b Status) Begins() string { return b.To.Format("Monday, 2 January") }
 // Name is what people call the budget. People, channels and threads are named by
 // the frontend, which knows them; here they are what the reader is or is in.
 func (b Status) Name() string {
-	of := map[store.BudgetScope]string{
-		store.BudgetWorkspace: "the team", store.BudgetChannel: "this channel", store.BudgetProject: "the project " + b.Key,
-		store.BudgetPerson: "the person who asks", store.BudgetThread: "this thread",
+	of := map[ledger.BudgetScope]string{
+		ledger.BudgetWorkspace: "the team", ledger.BudgetChannel: "this channel", ledger.BudgetProject: "the project " + b.Key,
+		ledger.BudgetPerson: "the person who asks", ledger.BudgetThread: "this thread",
 	}[b.Scope]
-	when := map[store.BudgetPeriod]string{store.BudgetDaily: "today's", store.BudgetWeekly: "this week's", store.BudgetMonthly: "this month's"}[b.Period]
+	when := map[ledger.BudgetPeriod]string{ledger.BudgetDaily: "today's", ledger.BudgetWeekly: "this week's", ledger.BudgetMonthly: "this month's"}[b.Period]
 	return strings.ToUpper(when[:1]) + when[1:] + " budget of " + of
 }

@@ -10,7 +10,7 @@ import (
 
 	"deckhand/internal/gateway"
 	"deckhand/internal/price"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // permit refuses a call that has the provider search the web while nothing runs that was
@@ -58,7 +58,7 @@ func (m *Meter) DeniedFor() string {
 
 // charge prices a call: first what was used of its own model, then of those that were run
 // besides.
-func (m *Meter) charge(c gateway.Call, a gateway.Answer) []store.CallUsage {
+func (m *Meter) charge(c gateway.Call, a gateway.Answer) []ledger.CallUsage {
 	own := ownModel(c.Model, a.Model)
 	var models []string
 	runs := map[string][]price.Usage{}
@@ -78,7 +78,7 @@ func (m *Meter) charge(c gateway.Call, a gateway.Answer) []store.CallUsage {
 		runs[own] = append([]price.Usage{a.Usage}, runs[own]...)
 	}
 	models = append([]string{own}, slices.DeleteFunc(models, func(m string) bool { return m == own })...)
-	usages := make([]store.CallUsage, len(models))
+	usages := make([]ledger.CallUsage, len(models))
 	for i, model := range models {
 		usages[i] = m.priced(model, runs[model])
 		usages[i].RequestID, usages[i].FirstByteAt = a.RequestID, a.FirstByte
@@ -99,12 +99,12 @@ func ownModel(asked, answered string) string {
 }
 
 // priced is what runs of a model cost.
-func (m *Meter) priced(model string, runs []price.Usage) store.CallUsage {
+func (m *Meter) priced(model string, runs []price.Usage) ledger.CallUsage {
 	var sum price.Usage
 	for _, u := range runs {
 		sum = sum.Plus(u)
 	}
-	out := store.CallUsage{
+	out := ledger.CallUsage{
 		Model: model, Rate: price.RateOf(runs...), Input: sum.Input, Output: sum.Output, CacheRead: sum.CacheRead,
 		CacheWrite5m: sum.CacheWrite5m, CacheWrite1h: sum.CacheWrite1h, WebSearches: sum.WebSearches,
 	}

@@ -13,7 +13,10 @@ import (
 
 	"deckhand/internal/gateway"
 	"deckhand/internal/price"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/turns"
 )
 
 // Meter books the calls of the model that one process makes: it is what the gateway
@@ -35,9 +38,9 @@ type Meter struct {
 	log      *zap.Logger
 
 	mu      sync.Mutex
-	at      store.OpenCall       // what calls have in common: lease, session and epoch
+	at      ledger.OpenCall      // what calls have in common: lease, session and epoch
 	turn    int64                // the present turn, or the last one; 0 before the first
-	thread  store.Thread         // whose calls these are
+	thread  threads.Thread       // whose calls these are
 	user    string               // who asked for the turn
 	runs    bool                 // the turn has not ended
 	refused *Status              // the turn was refused a call for it
@@ -52,8 +55,8 @@ type Meter struct {
 	begun    chan struct{}          // closed when the first turn has begun
 	tally    *tally                 // of the turn
 	under    map[uuid.UUID]*booking // way: calls that have begun and not ended
-	seen     map[uuid.UUID]store.CallUsage
-	ended    []store.EndedCall
+	seen     map[uuid.UUID]ledger.CallUsage
+	ended    []ledger.EndedCall
 	late     []func() // tell the costs of turns that had ended before their calls
 	unheard  bool     // a call was left by its caller since the CLI was asked for its total
 	closed   bool     // no call follows
@@ -90,14 +93,14 @@ const (
 // Session is the process whose calls a meter books.
 type Session struct {
 	Project Project
-	Lease   store.Lease
-	Thread  store.Thread
+	Lease   threads.Lease
+	Thread  threads.Thread
 	Log     *zap.Logger
 	// OnHeld is called when [Meter.HeldFor] changes. It must return at once.
 	OnHeld func()
 	// OnStray is called when a call is refused since no turn runs: once after each turn. It
 	// must return at once.
-	OnStray func(store.ThreadKey)
+	OnStray func(threads.ThreadKey)
 }
 
 // Project is what the accounts know of a project.
@@ -112,10 +115,10 @@ type Project struct {
 // NewMeter returns the meter of a process that is about to start. The caller runs it.
 func (a *Accounts) NewMeter(s Session) *Meter {
 	return &Meter{
-		accounts: a, project: s.Project, log: s.Log, at: store.OpenCall{Lease: s.Lease}, thread: s.Thread,
+		accounts: a, project: s.Project, log: s.Log, at: ledger.OpenCall{Lease: s.Lease}, thread: s.Thread,
 		onHeld: s.OnHeld, onStray: func() { s.OnStray(s.Thread.Key()) },
 		last: map[string]asked{}, held: map[uuid.UUID]string{}, begun: make(chan struct{}), tally: new(tally),
-		under: map[uuid.UUID]*booking{}, seen: map[uuid.UUID]store.CallUsage{}, change: make(chan struct{}), done: make(chan struct{}),
+		under: map[uuid.UUID]*booking{}, seen: map[uuid.UUID]ledger.CallUsage{}, change: make(chan struct{}), done: make(chan struct{}),
 	}
 }
 
@@ -130,7 +133,7 @@ func (m *Meter) MoveTo(sessionID string, epoch int) {
 }
 
 // BeginTurn says that a turn has begun.
-func (m *Meter) BeginTurn(turn store.Turn) {
+func (m *Meter) BeginTurn(turn turns.Turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.turn == 0 {
@@ -182,7 +185,7 @@ func (m *Meter) Begin(ctx context.Context, c gateway.Call) (gateway.Booking, err
 	switch {
 	case err == nil:
 		return b, nil
-	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrNotFound), refused:
+	case errors.Is(err, threads.ErrFenced), errors.Is(err, pg.ErrNotFound), refused:
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.over(b)
@@ -222,7 +225,7 @@ func (m *Meter) open(c gateway.Call) (*booking, error) {
 
 // booking is one call.
 type booking struct {
-	store.OpenCall
+	ledger.OpenCall
 	meter *Meter
 	call  gateway.Call
 	tally *tally
@@ -306,10 +309,10 @@ func (b *booking) Seen(a gateway.Answer) {
 // End implements [gateway.Booking].
 func (b *booking) End(a gateway.Answer) {
 	m := b.meter
-	var calls []store.EndedCall
+	var calls []ledger.EndedCall
 	var micro int64
 	for i, usage := range m.charge(b.call, a) {
-		c := store.EndedCall{OpenCall: b.OpenCall, Usage: usage, Status: a.Status, Complete: a.Complete, EndedAt: a.Ended}
+		c := ledger.EndedCall{OpenCall: b.OpenCall, Usage: usage, Status: a.Status, Complete: a.Complete, EndedAt: a.Ended}
 		if i > 0 { // of another model: advice
 			c.ID, c.Model = uuid.NewSHA1(b.ID, fmt.Append(nil, i)), usage.Model
 		}
@@ -347,7 +350,7 @@ func (m *Meter) Run() {
 		m.mu.Lock()
 		seen, ended, late, change := m.seen, m.ended, m.late, m.change
 		closed := m.closed && len(m.under) == 0
-		m.seen = map[uuid.UUID]store.CallUsage{}
+		m.seen = map[uuid.UUID]ledger.CallUsage{}
 		if len(ended) == 0 {
 			m.late = nil
 		}
@@ -386,7 +389,7 @@ func (m *Meter) Run() {
 }
 
 // book books calls that have ended, which are the first of m.ended.
-func (m *Meter) book(calls []store.EndedCall) error {
+func (m *Meter) book(calls []ledger.EndedCall) error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), bookLimit, fmt.Errorf("no answer in %s", bookLimit))
 	defer cancel()
 	err := m.accounts.store.EndCalls(ctx, calls)
@@ -405,7 +408,7 @@ func (m *Meter) book(calls []store.EndedCall) error {
 
 // note writes down what is known of calls that go on. It is for whoever finds them when
 // this process has died: what cannot be written is not tried again.
-func (m *Meter) note(seen map[uuid.UUID]store.CallUsage) {
+func (m *Meter) note(seen map[uuid.UUID]ledger.CallUsage) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), bookLimit, fmt.Errorf("no answer in %s", bookLimit))
 	defer cancel()
 	for id, u := range seen {
@@ -418,7 +421,7 @@ func (m *Meter) note(seen map[uuid.UUID]store.CallUsage) {
 
 // giveUp tells what could not be booked. The calls stand in the database as under way:
 // whoever takes the thread over books them by the last usage that was written down.
-func (m *Meter) giveUp(calls []store.EndedCall) {
+func (m *Meter) giveUp(calls []ledger.EndedCall) {
 	for _, c := range calls {
 		m.log.Error("a call of the model is not booked as it ended", zap.Stringer("call", c.ID), zap.String("session", c.SessionID), zap.String("model", c.Model),
 			zap.Int64("micro_usd", c.Usage.MicroUSD), zap.Int64("input", c.Usage.Input), zap.Int64("output", c.Usage.Output),

@@ -20,7 +20,10 @@ import (
 	"deckhand/internal/gateway"
 	"deckhand/internal/playground/model"
 	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/ledger"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
 )
 
 // inside is a session's way to the playground's model, with the real books and a budget
@@ -45,15 +48,15 @@ func newInside(t *testing.T, limitMicroUSD int64) *inside {
 	t.Cleanup(web.Close)
 	url := storetest.URL(t)
 	db := storetest.Open(t, url, store.Options{})
-	key := store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.1"}
-	inbox, _, err := db.Receive(ctx, store.Envelope{EventID: "1", Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", ThreadTS: "1.1", TS: "1.1", UserID: "U1", Payload: json.RawMessage(`{}`)})
+	key := threads.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.1"}
+	envelope, _, err := db.Receive(ctx, inbox.Envelope{EventID: "1", Kind: inbox.Message, TeamID: "T1", ChannelID: "C1", ThreadTS: "1.1", TS: "1.1", UserID: "U1", Payload: json.RawMessage(`{}`)})
 	must(t, err)
-	th, _, err := db.AcceptPrompt(ctx, store.NewPrompt{InboxID: inbox, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
+	th, _, err := db.AcceptPrompt(ctx, inbox.NewPrompt{InboxID: envelope, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
 	must(t, err)
 	th, _, err = storetest.Acquire(ctx, db, th.ID, "A")
 	must(t, err)
-	team := Budget{Scope: store.BudgetWorkspace, Period: store.BudgetDaily, LimitMicroUSD: limitMicroUSD}
-	lease := store.Lease{ThreadID: th.ID, Owner: "A", Epoch: th.LeaseEpoch}
+	team := Budget{Scope: ledger.BudgetWorkspace, Period: ledger.BudgetDaily, LimitMicroUSD: limitMicroUSD}
+	lease := threads.Lease{ThreadID: th.ID, Owner: "A", Epoch: th.LeaseEpoch}
 	i := &inside{t: t, model: srv, url: url, env: map[string]string{}, id: uuid.NewString()}
 	must(t, db.NewSession(ctx, lease, i.id, ""))
 	epoch, err := db.BeginEpoch(ctx, lease, i.id, "2.1.329", 0)
@@ -61,7 +64,7 @@ func newInside(t *testing.T, limitMicroUSD int64) *inside {
 	row, _, _, err := db.BeginTurn(ctx, lease, i.id, epoch)
 	must(t, err)
 	i.meter = New(Config{Store: db, Budgets: []Budget{team}}).NewMeter(Session{
-		Project: Project{Name: "web", Named: gateway.Provider{}.Model}, Lease: lease, Thread: th, Log: zap.NewNop(), OnHeld: func() {}, OnStray: func(store.ThreadKey) {},
+		Project: Project{Name: "web", Named: gateway.Provider{}.Model}, Lease: lease, Thread: th, Log: zap.NewNop(), OnHeld: func() {}, OnStray: func(threads.ThreadKey) {},
 	})
 	i.running.Go(i.meter.Run)
 	i.meter.MoveTo(i.id, epoch)

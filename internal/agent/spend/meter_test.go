@@ -20,15 +20,18 @@ import (
 	"deckhand/internal/agent/memstore"
 	"deckhand/internal/gateway"
 	"deckhand/internal/price"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/ledger"
 	"deckhand/internal/store/storetest"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/turns"
 )
 
 // metered is a meter with a store in memory and a turn that runs.
 type metered struct {
 	*Meter
 	store   *memstore.Store
-	lease   store.Lease
+	lease   threads.Lease
 	log     *observer.ObservedLogs
 	running sync.WaitGroup // the meter
 	cuts    atomic.Int32   // how often calls were cut
@@ -41,19 +44,19 @@ func newMetered(t *testing.T) *metered {
 	ctx := t.Context()
 	core, logged := observer.New(zapcore.WarnLevel)
 	m := &metered{store: new(memstore.Store), log: logged}
-	key := store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.1"}
-	id, _, err := m.store.Receive(ctx, store.Envelope{EventID: "1", Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", ThreadTS: "1.1", TS: "1.1", UserID: "U1"})
+	key := threads.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.1"}
+	id, _, err := m.store.Receive(ctx, inbox.Envelope{EventID: "1", Kind: inbox.Message, TeamID: "T1", ChannelID: "C1", ThreadTS: "1.1", TS: "1.1", UserID: "U1"})
 	must(t, err)
-	_, _, err = m.store.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
+	_, _, err = m.store.AcceptPrompt(ctx, inbox.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
 	must(t, err)
 	th, _, err := storetest.Acquire(ctx, m.store, 1, "A")
 	must(t, err)
-	m.lease = store.Lease{ThreadID: 1, Owner: "A", Epoch: th.LeaseEpoch}
+	m.lease = threads.Lease{ThreadID: 1, Owner: "A", Epoch: th.LeaseEpoch}
 	must(t, m.store.NewSession(ctx, m.lease, "s", ""))
 	epoch, err := m.store.BeginEpoch(ctx, m.lease, "s", "2.1.329", 0)
 	must(t, err)
 	m.Meter = New(Config{Store: m.store, Log: zap.New(core)}).NewMeter(Session{
-		Lease: m.lease, Thread: th, Log: zap.New(core), OnHeld: func() { m.holds.Add(1) }, OnStray: func(store.ThreadKey) {},
+		Lease: m.lease, Thread: th, Log: zap.New(core), OnHeld: func() { m.holds.Add(1) }, OnStray: func(threads.ThreadKey) {},
 	})
 	m.MoveTo("s", epoch)
 	m.running.Go(m.Run)
@@ -120,7 +123,7 @@ func TestWhatAnswersHaveCost(t *testing.T) {
 			}
 		}
 		m.turn++
-		m.BeginTurn(store.Turn{ID: m.turn, RequestedBy: "U1"})
+		m.BeginTurn(turns.Turn{ID: m.turn, RequestedBy: "U1"})
 		if micro, ok := m.Cost([]string{"m1"}); ok {
 			t.Errorf("in another turn: %d", micro)
 		}
@@ -400,7 +403,7 @@ func TestACallThatIsHeldSaysForWhat(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMetered(t)
-		m.accounts.budgets = []Budget{{Scope: store.BudgetWorkspace, Period: store.BudgetDaily, LimitMicroUSD: 1000}}
+		m.accounts.budgets = []Budget{{Scope: ledger.BudgetWorkspace, Period: ledger.BudgetDaily, LimitMicroUSD: 1000}}
 		m.turnBegins(t)
 		begin := func() (gateway.Booking, error) {
 			return m.Begin(t.Context(), gateway.Call{ID: uuid.New(), Model: "claude-opus-5-5", Bytes: 3000, MaxTokens: 10, At: time.Now()})
@@ -499,7 +502,7 @@ func TestBetweenTurnsNoCallLeaves(t *testing.T) {
 			t.Errorf("the thread is told %d times", strays)
 		}
 		late.End(answered(price.Usage{Input: 1000}))
-		m.BeginTurn(store.Turn{ID: m.turn, RequestedBy: "U1"})
+		m.BeginTurn(turns.Turn{ID: m.turn, RequestedBy: "U1"})
 		if no := m.refusal(t, opus); no != nil {
 			t.Error(no)
 		}
@@ -571,7 +574,7 @@ func TestTheWebIsSearchedWhereItWasAllowed(t *testing.T) {
 		may("after them", false)
 		m.BeginSearch("4")
 		m.EndTurn()
-		m.BeginTurn(store.Turn{ID: 2})
+		m.BeginTurn(turns.Turn{ID: 2})
 		may("in the next turn", false)
 		if no := m.refusal(t, gateway.Call{Model: "claude-opus-5-5"}); no != nil {
 			t.Errorf("another call: %+v", no)

@@ -17,7 +17,9 @@ import (
 
 	"deckhand/internal/gateway"
 	"deckhand/internal/price"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // A call is admitted by every budget that it counts towards, in the transaction that
@@ -49,9 +51,9 @@ func (m *Meter) record(ctx context.Context, b *booking) error {
 		freed := m.accounts.freed()
 		list, budgets := m.callBudgets(b.Model)
 		err := m.accounts.store.BeginCall(held, b.OpenCall, budgets...)
-		over, isOver := errors.AsType[*store.OverBudgetError](err)
+		over, isOver := errors.AsType[*ledger.OverBudgetError](err)
 		switch {
-		case err == nil, errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrNotFound):
+		case err == nil, errors.Is(err, threads.ErrFenced), errors.Is(err, pg.ErrNotFound):
 			return err
 		case isOver && !over.Waits:
 			status := list[over.Budget].at(budgets[over.Budget].BudgetWindow, over.State)
@@ -106,7 +108,7 @@ var errHeld = errors.New("the call was held for long")
 
 // callBudgets are the budgets that a call of the present turn counts towards now: a
 // period may have ended while it waited.
-func (m *Meter) callBudgets(model string) ([]Budget, []store.CallBudget) {
+func (m *Meter) callBudgets(model string) ([]Budget, []ledger.CallBudget) {
 	if len(m.accounts.budgets) == 0 {
 		return nil, nil
 	}
@@ -114,9 +116,9 @@ func (m *Meter) callBudgets(model string) ([]Budget, []store.CallBudget) {
 	thread, user := m.thread, m.user
 	m.mu.Unlock()
 	list, windows := m.accounts.of(thread, user, time.Now())
-	out := make([]store.CallBudget, len(list))
+	out := make([]ledger.CallBudget, len(list))
 	for i, b := range list {
-		out[i] = store.CallBudget{BudgetWindow: windows[i], LimitMicroUSD: b.LimitMicroUSD, GoesOn: func(chosen string) bool { return goesOn(model, chosen) }}
+		out[i] = ledger.CallBudget{BudgetWindow: windows[i], LimitMicroUSD: b.LimitMicroUSD, GoesOn: func(chosen string) bool { return goesOn(model, chosen) }}
 	}
 	return list, out
 }

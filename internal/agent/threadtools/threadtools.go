@@ -17,17 +17,17 @@ import (
 
 	"deckhand/internal/agent/tools"
 	"deckhand/internal/attachment"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 // Chat is where a session's thread is.
 type Chat interface {
 	// PostFiles posts files into a thread, in one message, and returns once they are there. Its
 	// error is a sentence for the model.
-	PostFiles(ctx context.Context, k store.ThreadKey, files ...File) error
+	PostFiles(ctx context.Context, k threads.ThreadKey, files ...File) error
 	// ReadThread is what was said in a thread: the first post and the newest. An empty link is for
 	// the thread k itself, any other leads to a message. Its error is a sentence for the model.
-	ReadThread(ctx context.Context, k store.ThreadKey, link string) (string, error)
+	ReadThread(ctx context.Context, k threads.ThreadKey, link string) (string, error)
 }
 
 // File is one that is posted.
@@ -49,7 +49,7 @@ type reading struct {
 }
 
 // Tools are those of a thread. hidden are files and folders that no session sees.
-func Tools(t store.Thread, chat Chat, hidden []string) []tools.Tool {
+func Tools(t threads.Thread, chat Chat, hidden []string) []tools.Tool {
 	var mu sync.Mutex
 	posted := map[int64]int{} // by turn
 	return []tools.Tool{

@@ -12,20 +12,21 @@ import (
 
 	"deckhand/internal/agent/tools"
 	"deckhand/internal/attachment"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/threads"
 )
 
 // chat keeps what is posted.
 type chat struct{ posted []string }
 
-func (c *chat) PostFiles(_ context.Context, _ store.ThreadKey, files ...File) error {
+func (c *chat) PostFiles(_ context.Context, _ threads.ThreadKey, files ...File) error {
 	for _, f := range files {
 		c.posted = append(c.posted, f.Name+"|"+f.Title+"|"+string(f.Content))
 	}
 	return nil
 }
 
-func (c *chat) ReadThread(context.Context, store.ThreadKey, string) (string, error) { return "", nil }
+func (c *chat) ReadThread(context.Context, threads.ThreadKey, string) (string, error) { return "", nil }
 
 // TestOnlyFilesOfTheWorkspaceArePosted: no link, pipe, folder, file outside, file of the bot's or
 // file beyond the limit is posted, however its path is written, and none holds the bot up.
@@ -49,7 +50,7 @@ func TestOnlyFilesOfTheWorkspaceArePosted(t *testing.T) {
 	must(unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 
 	c := &chat{}
-	post := Tools(store.Thread{Workspace: dir}, c, []string{data, filepath.Join(dir, "out", "own")})[0]
+	post := Tools(threads.Thread{Workspace: dir}, c, []string{data, filepath.Join(dir, "out", "own")})[0]
 	for path, want := range map[string]string{
 		"out/chart.csv": "", filepath.Join(dir, "out/chart.csv"): "", "./out/../out/chart.csv": "",
 		"../secret": "not in the workspace", filepath.Join(data, "secret"): "not in the workspace", "link": "what links lead to", "folder/chart.csv": "what links lead to",
@@ -73,7 +74,7 @@ func TestOnlyFilesOfTheWorkspaceArePosted(t *testing.T) {
 	}
 	// A path begins where it was decided to.
 	c.posted = nil
-	if _, err := post.Run(t.Context(), tools.Call{Input: json.RawMessage(`{"path":"chart.csv"}`), Approval: store.Approval{Dir: filepath.Join(dir, "out")}}); err != nil || len(c.posted) != 1 {
+	if _, err := post.Run(t.Context(), tools.Call{Input: json.RawMessage(`{"path":"chart.csv"}`), Approval: approvals.Approval{Dir: filepath.Join(dir, "out")}}); err != nil || len(c.posted) != 1 {
 		t.Errorf("from the folder that it works in: %q, %v", c.posted, err)
 	}
 	c.posted = make([]string, 4)
@@ -83,7 +84,7 @@ func TestOnlyFilesOfTheWorkspaceArePosted(t *testing.T) {
 	if len(c.posted) != filesMost {
 		t.Errorf("one turn has posted %d files", len(c.posted))
 	}
-	if _, err := post.Run(t.Context(), tools.Call{Input: json.RawMessage(`{"path":"out/chart.csv"}`), Approval: store.Approval{TurnID: 2}}); err != nil {
+	if _, err := post.Run(t.Context(), tools.Call{Input: json.RawMessage(`{"path":"out/chart.csv"}`), Approval: approvals.Approval{TurnID: 2}}); err != nil {
 		t.Errorf("the next turn: %v", err)
 	}
 }

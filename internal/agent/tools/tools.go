@@ -20,7 +20,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/zap"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/pg"
 )
 
 // Server is the name of the server.
@@ -42,12 +43,12 @@ type Tool struct {
 type Call struct {
 	ThreadID int64
 	Input    json.RawMessage
-	Approval store.Approval
+	Approval approvals.Approval
 }
 
 // Decisions tell which calls are allowed.
 type Decisions interface {
-	CallAllowed(ctx context.Context, threadID int64, toolUseID string) (store.Approval, error)
+	CallAllowed(ctx context.Context, threadID int64, toolUseID string) (approvals.Approval, error)
 }
 
 // gate lets calls through that were decided.
@@ -89,9 +90,9 @@ func (g *gate) run(ctx context.Context, t Tool, r *mcp.CallToolRequest) (string,
 }
 
 // admit returns the decision that allows a call, which is used up.
-func (g *gate) admit(ctx context.Context, t Tool, toolUseID string, input json.RawMessage) (store.Approval, error) {
+func (g *gate) admit(ctx context.Context, t Tool, toolUseID string, input json.RawMessage) (approvals.Approval, error) {
 	a, err := g.decisions.CallAllowed(ctx, g.threadID, toolUseID)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil && !errors.Is(err, pg.ErrNotFound) {
 		g.log.Error("read the decision about a call", zap.String("tool", t.Name), zap.Error(err))
 		return a, errors.New("the bot's database did not answer, so nothing was done; try again")
 	}

@@ -8,7 +8,8 @@ import (
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/report"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/forges"
 )
 
 // Ticked are the Refs of the rows of a card that are ticked.
@@ -24,7 +25,7 @@ const codeLetters = 5
 
 // Code is the short code by which an approval is named in a reply, as in "approve 7K2QX",
 // or "approve 7K2QX2" for one whose input was changed since.
-func Code(a store.Approval) string {
+func Code(a approvals.Approval) string {
 	code := strings.ToUpper(a.ID[:min(codeLetters, len(a.ID))])
 	if a.Edited.Times > 0 {
 		code += strconv.Itoa(a.Edited.Times + 1)
@@ -52,7 +53,7 @@ const (
 
 // Ref names an approval and its input as it stands: what was shown of it before somebody
 // changed it decides nothing. It is the value of the buttons that allow.
-func Ref(a store.Approval) string {
+func Ref(a approvals.Approval) string {
 	if a.Edited.Times == 0 {
 		return a.ID
 	}
@@ -77,7 +78,7 @@ const (
 )
 
 // Dangers says what will be lost by a call that is dangerous, and the word that confirms it.
-func Dangers(a store.Approval, redact func(string) string) (loses, word string) {
+func Dangers(a approvals.Approval, redact func(string) string) (loses, word string) {
 	input := policy.Call{Tool: a.ToolName, Input: a.Input, Workspace: a.Workspace, Dir: a.Dir, Project: a.Project, Channel: a.ChannelID}
 	found := policy.Dangers(input)
 	if len(found) == 0 {
@@ -105,7 +106,7 @@ const (
 )
 
 // lostBy says which commits a push throws away.
-func lostBy(p *store.Push) string {
+func lostBy(p *forges.Push) string {
 	const most = 5
 	var parts []string
 	lost := 0

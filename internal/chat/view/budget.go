@@ -6,7 +6,7 @@ import (
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/money"
 	"deckhand/internal/plaintext"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 const (
@@ -15,7 +15,7 @@ const (
 
 // Budget is a notice of a budget, and how somebody decided about it.
 type Budget struct {
-	Notice store.BudgetNotice
+	Notice ledger.BudgetNotice
 	Status spend.Status
 	// Link leads to the thread, for channels that are told beside it; or empty.
 	Link string
@@ -30,7 +30,7 @@ func (v Budget) Asks() bool {
 
 // BudgetWait is a prompt that waits for a budget, or has.
 type BudgetWait struct {
-	Wait   store.BudgetWait
+	Wait   ledger.BudgetWait
 	Status spend.Status
 	// Who are the names of those who may decide; Link leads to the card on which they do,
 	// or is empty.

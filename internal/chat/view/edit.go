@@ -10,7 +10,7 @@ import (
 
 	"deckhand/internal/plaintext"
 	"deckhand/internal/report"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // EditInput names the one input of that modal, its block and its action.
@@ -34,7 +34,7 @@ const (
 func (f FormField) Name() string { return EditInput + ":" + f.key }
 
 // Value is what the field holds as the modal has it: a list with commas, a flag as yes or empty.
-func (f FormField) Value(a store.Approval) string {
+func (f FormField) Value(a approvals.Approval) string {
 	all, _ := Fields(a.ToRun())
 	s := FieldSet{All: all}
 	switch raw := s.Raw(f.key); {
@@ -64,7 +64,7 @@ func (f FormField) sent(values Inputs) string {
 func (FormField) shown(value string) string { return strings.Join(strings.Fields(value), " ") }
 
 // whole reports whether a line shows all that the field holds, and what it holds.
-func (f FormField) whole(a store.Approval) bool {
+func (f FormField) whole(a approvals.Approval) bool {
 	all, _ := Fields(a.ToRun())
 	s := FieldSet{All: all}
 	var had, shown any
@@ -112,9 +112,9 @@ func FieldOf(input json.RawMessage, key string) (string, bool) {
 
 // Editable is what a pending call's field holds that may be changed. Where the policy would
 // have it changed, and it cannot be done here, why says so.
-func Editable(a store.Approval, redact func(string) string) (text, why string) {
+func Editable(a approvals.Approval, redact func(string) string) (text, why string) {
 	field := Tools[a.ToolName].change
-	if field == "" || a.Status != store.ApprovalPending || a.Kind != store.ApprovalTool || a.Terms.Fixed || a.Terms.Dangerous {
+	if field == "" || a.Status != approvals.Pending || a.Kind != approvals.Tool || a.Terms.Fixed || a.Terms.Dangerous {
 		return "", ""
 	}
 	if a.Push != nil && a.Push.Pull != nil && a.Push.Pull.Number > 0 {
@@ -158,7 +158,7 @@ func WrongEdit(values Inputs) map[string]string {
 
 // ParseEdit is a call's input with what somebody wrote into EditModal: nothing else of it
 // changes. What cannot be run so gives an [*AnswerError].
-func ParseEdit(a store.Approval, values Inputs) (json.RawMessage, error) {
+func ParseEdit(a approvals.Approval, values Inputs) (json.RawMessage, error) {
 	t := Tools[a.ToolName]
 	before, ok := FieldOf(a.ToRun(), t.change)
 	if !ok {
@@ -219,7 +219,7 @@ func encoded(text string) []byte {
 }
 
 // Changeable is what of a call's input people may change.
-func Changeable(a store.Approval) string {
+func Changeable(a approvals.Approval) string {
 	t := Tools[a.ToolName]
 	text, _ := FieldOf(a.ToRun(), t.change)
 	for _, f := range slices.Backward(t.Further) {

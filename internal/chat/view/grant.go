@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 const (
@@ -36,7 +36,7 @@ func (g GrantOffer) Shown() string {
 // GrantChoice is what somebody chose in GrantModal.
 type GrantChoice struct {
 	Offer int // index into the offers
-	Scope store.GrantScope
+	Scope approvals.GrantScope
 	For   time.Duration
 
 	shown string // the offer's fingerprint
@@ -75,8 +75,8 @@ func ParseGrant(values Inputs) (GrantChoice, error) {
 		return GrantChoice{}, &AnswerError{"Please choose which rule to make."}
 	}
 	out.Offer, out.shown = n, shown
-	switch s := store.GrantScope(values[GrantWhere][GrantWhere].Choice()); s {
-	case store.GrantSession, store.GrantThread, store.GrantChannel, store.GrantProject:
+	switch s := approvals.GrantScope(values[GrantWhere][GrantWhere].Choice()); s {
+	case approvals.GrantSession, approvals.GrantThread, approvals.GrantChannel, approvals.GrantProject:
 		out.Scope = s
 	default:
 		return GrantChoice{}, &AnswerError{"Please choose where the rule holds."}

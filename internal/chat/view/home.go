@@ -4,7 +4,8 @@ import (
 	"time"
 
 	"deckhand/internal/report"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/ledger"
 )
 
 // Home is what the app's Home tab shows to one person.
@@ -68,7 +69,7 @@ type HomeAdmin struct {
 	Pending int
 	Oldest  time.Time
 	// Deciders are who decided how much in the last days, the busiest first.
-	Deciders []store.ApprovalStats
+	Deciders []approvals.Stats
 	Days     int
 }
 
@@ -86,12 +87,12 @@ type Spend struct {
 	Period string
 	Total  report.Line
 	// Models are the ledger's sums, dearest first.
-	Models []store.CostLine
+	Models []ledger.CostLine
 }
 
 // HomeApproval is a pending approval.
 type HomeApproval struct {
-	Approval  store.Approval
+	Approval  approvals.Approval
 	Title     string // of its thread; empty where the person may not read it
 	Permalink string // of the card
 }

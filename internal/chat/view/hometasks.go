@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 // HomeThread is a thread on the tab.
@@ -13,7 +13,7 @@ type HomeThread struct {
 	Project   string
 	Channel   string // id
 	Permalink string // may be empty
-	State     store.ThreadState
+	State     threads.State
 	// Yours is true if it waits for this person's decision, else Whom are those whom it
 	// waits for: users and user groups.
 	Yours     bool
@@ -53,7 +53,7 @@ func ParseHomeChoice(metadata string) HomeChoice {
 }
 
 // States are those of the threads that are chosen; nil for all.
-func (c HomeChoice) States() []store.ThreadState {
+func (c HomeChoice) States() []threads.State {
 	for _, s := range HomeStates {
 		if s.Key == c.State {
 			return s.states
@@ -65,11 +65,11 @@ func (c HomeChoice) States() []store.ThreadState {
 // HomeStates are what threads can be narrowed to.
 var HomeStates = []struct {
 	Key, Label string
-	states     []store.ThreadState
+	states     []threads.State
 }{
-	{"waits", "Waiting for people", []store.ThreadState{store.ThreadWaits, store.ThreadBudget, store.ThreadSpent}},
-	{"works", "Working", []store.ThreadState{store.ThreadWorks, store.ThreadQueued}},
-	{"over", "Answered or ended", []store.ThreadState{store.ThreadDone, store.ThreadStopped, store.ThreadFailed, store.ThreadNew}},
+	{"waits", "Waiting for people", []threads.State{threads.ThreadWaits, threads.ThreadBudget, threads.ThreadSpent}},
+	{"works", "Working", []threads.State{threads.ThreadWorks, threads.ThreadQueued}},
+	{"over", "Answered or ended", []threads.State{threads.ThreadDone, threads.ThreadStopped, threads.ThreadFailed, threads.ThreadNew}},
 }
 
 const (

@@ -5,7 +5,8 @@ import (
 
 	"deckhand/internal/agent/trust"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/turns"
 )
 
 // Choice is a command that somebody may have meant.
@@ -35,7 +36,7 @@ type Account struct {
 type FeedbackReport struct {
 	// Period says which, for people: "the last 30 days".
 	Period   string
-	Projects []store.FeedbackStats
+	Projects []turns.FeedbackStats
 	Reasons  []FeedbackReason // the latest first
 	// More are reasons besides those, and Hidden those of channels that the person cannot read.
 	More, Hidden int
@@ -45,13 +46,13 @@ type FeedbackReport struct {
 
 // FeedbackReason is what somebody wrote about an answer.
 type FeedbackReason struct {
-	store.FeedbackReason
+	turns.FeedbackReason
 	Permalink string // of the answer; may be empty
 }
 
 // GrantLine is a standing permission as a list shows it to one person.
 type GrantLine struct {
-	Grant store.Grant
+	Grant approvals.Grant
 	// Link is the permalink of the thread that it came from; may be empty.
 	Link string
 	// MayRevoke: the person who looks may revoke it.
@@ -69,7 +70,7 @@ type Grants struct {
 
 // Reminder is a message to people that a request waits for them.
 type Reminder struct {
-	Approval store.Approval
+	Approval approvals.Approval
 	// Link is the permalink of the request's card; may be empty.
 	Link string
 	// To are the users and user groups to mention; may be empty.

@@ -3,12 +3,14 @@ package view
 import (
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
-	"deckhand/internal/store"
+	"deckhand/internal/store/forges"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/threads"
 )
 
 // Pull is a pull request as the forge had it last.
 type Pull struct {
-	Pull store.Pull
+	Pull forges.Pull
 	// Wrong says that there is something to mend.
 	Wrong bool
 	// Connects says that its requester can have pull requests opened by their own account.
@@ -19,10 +21,10 @@ type Pull struct {
 type Queue struct {
 	// Start is the start of the thread's process that is waited for; nil for none.
 	Start   *agent.StartWait
-	Prompts []store.QueuedPrompt
+	Prompts []inbox.QueuedPrompt
 	Names   map[string]string // of the authors of those that are shown, who are not called
 	// Said is what a person said in a prompt, redacted.
-	Said func(store.QueuedPrompt) string
+	Said func(inbox.QueuedPrompt) string
 }
 
 const (
@@ -34,8 +36,8 @@ const (
 // Place is where a question about costs is asked.
 type Place struct {
 	Channel  string
-	ThreadTS string       // empty outside of threads
-	Thread   store.Thread // zero where nobody works
+	ThreadTS string         // empty outside of threads
+	Thread   threads.Thread // zero where nobody works
 	// TS is the message's that asks, which may be given to the model instead; empty for none.
 	TS string
 	// Slash: by the slash command, whose answers only the person sees.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"deckhand/internal/plaintext"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // Question is one of AskUserQuestion's.
@@ -23,7 +23,7 @@ type Question struct {
 }
 
 // Questions reads the input of AskUserQuestion; raw is its list as it came.
-func Questions(a store.Approval) (list []Question, raw json.RawMessage, err error) {
+func Questions(a approvals.Approval) (list []Question, raw json.RawMessage, err error) {
 	all, ok := Fields(a.Input)
 	if !ok {
 		return nil, nil, errors.New("these questions cannot be read")
@@ -49,7 +49,7 @@ func answerError(format string, q Question) error {
 // questions exactly as they were asked, and the answers. state is the state of the
 // message or the view: block id → action id → value. A question without an answer
 // and a choice that was not offered give an [*AnswerError].
-func Answers(a store.Approval, state Inputs) (json.RawMessage, error) {
+func Answers(a approvals.Approval, state Inputs) (json.RawMessage, error) {
 	list, raw, err := Questions(a)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,12 @@
 package view
 
-import "deckhand/internal/store"
+import (
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/forges"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/turns"
+)
 
 // Page is what people are told in a message: one of the types with a method page.
 type Page interface{ page() }
@@ -29,19 +35,19 @@ type PickProject struct {
 // ApprovalsReport is how long people waited for decisions, and how they were made.
 type ApprovalsReport struct {
 	Period string
-	Report store.ApprovalsReport
+	Report approvals.Report
 }
 
 // Accounts is what a person is told, in private, of their accounts.
 type Accounts []Account
 
 // ThreadSessions are the sessions that a thread had, the newest first.
-type ThreadSessions []store.PastSession
+type ThreadSessions []turns.PastSession
 
 // MCPServers is how a thread's MCP servers are, with buttons below.
 type MCPServers struct {
 	Names   []string
-	Now     store.Steering
+	Now     inbox.Steering
 	Buttons []Choice
 }
 
@@ -74,20 +80,20 @@ func (Reminder) page()        {}
 type (
 	// DenyReason takes the reason of a denial, AnswerOther answers in words of their own, Confirm
 	// is the second step of what is dangerous, and Edit changes what a call is about to do.
-	DenyReason  struct{ Approval store.Approval }
-	AnswerOther struct{ Approval store.Approval }
-	Confirm     struct{ Approval store.Approval }
-	Edit        struct{ Approval store.Approval }
+	DenyReason  struct{ Approval approvals.Approval }
+	AnswerOther struct{ Approval approvals.Approval }
+	Confirm     struct{ Approval approvals.Approval }
+	Edit        struct{ Approval approvals.Approval }
 	// Always makes a rule of a decision; Below starts it with edits below the file's folder.
 	Always struct {
-		Approval store.Approval
+		Approval approvals.Approval
 		Offers   []GrantOffer
-		Scopes   []store.GrantScope
+		Scopes   []approvals.GrantScope
 		Below    bool
 	}
 	// WholeInput is a page of all that a call has as its input.
 	WholeInput struct {
-		Approval store.Approval
+		Approval approvals.Approval
 		Page     int
 	}
 )
@@ -98,7 +104,7 @@ type (
 	Notice string
 	// Raise asks by how much a budget is to be raised.
 	Raise struct {
-		Notice store.BudgetNotice
+		Notice ledger.BudgetNotice
 		About  BudgetForm
 	}
 	// ConnectByCode has the code that a person enters at a forge, and ConnectByToken takes a token.
@@ -112,7 +118,7 @@ type (
 	// TurnDiff is a page of the diff of a turn's commits.
 	TurnDiff struct {
 		Page DiffPage
-		Push *store.Push
+		Push *forges.Push
 	}
 )
 

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 	"deckhand/internal/transcript"
 )
 
@@ -85,7 +85,7 @@ func ParseStepsPage(value string) (StepsPage, bool) {
 type Steps struct {
 	Workspace string // that paths are shown relative to
 	Page      StepsPage
-	Steps     store.Steps // those of the page, or the one that is shown
+	Steps     approvals.Steps // those of the page, or the one that is shown
 	// Found is what the copies of the conversation hold of their results; nil while they are
 	// being read. Unread says that they could not be.
 	Found  *transcript.Found

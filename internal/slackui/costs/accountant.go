@@ -28,14 +28,15 @@ import (
 	"deckhand/internal/slackui/directory"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 // Store are the ledger and the jobs: a [store.Store].
 type Store interface {
 	report.Ledger
-	Schedule(ctx context.Context, jobs ...store.Job) error
-	ThreadByKey(ctx context.Context, k store.ThreadKey) (store.Thread, error)
+	Schedule(ctx context.Context, jobs ...pg.Job) error
+	ThreadByKey(ctx context.Context, k threads.ThreadKey) (threads.Thread, error)
 	TimeZone() *time.Location
 }
 

@@ -11,7 +11,8 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/threads"
 )
 
 // Answer answers a question about costs: to all in the thread where it holds plain
@@ -98,18 +99,18 @@ func (a *Accountant) forPeople(ctx context.Context, words string, q report.Quest
 }
 
 // namesPeople reports whether an answer says what some person spent.
-func namesPeople(q report.Question) bool { return q.By == store.ByUser || len(q.Users) > 0 }
+func namesPeople(q report.Question) bool { return q.By == ledger.ByUser || len(q.Users) > 0 }
 
 // ask puts a question to the ledger. One that leaves the grouping open is
 // broken down by the first of a few that has more than one line; people are among
 // them only where they may be named.
 func (a *Accountant) ask(ctx context.Context, q report.Question, people bool) (report.Answer, error) {
-	if q.By != store.ByNothing || people {
+	if q.By != ledger.ByNothing || people {
 		return report.Ask(ctx, a.c.Store, q, a.c.Team)
 	}
-	for _, by := range []store.CostGroup{store.ByProject, store.ByChannel, store.ByModel} {
+	for _, by := range []ledger.CostGroup{ledger.ByProject, ledger.ByChannel, ledger.ByModel} {
 		q.By = by
-		r, err := a.c.Store.Costs(ctx, store.CostQuery{
+		r, err := a.c.Store.Costs(ctx, ledger.CostQuery{
 			TeamID: a.c.Team, From: q.Period.From, To: q.Period.To, ThreadID: q.ThreadID,
 			Users: q.Users, Channels: q.Channels, Projects: q.Projects, Models: q.Models, By: by, Limit: 2,
 		})
@@ -121,7 +122,7 @@ func (a *Accountant) ask(ctx context.Context, q report.Question, people bool) (r
 		}
 	}
 	answer, err := report.Ask(ctx, a.c.Store, q, a.c.Team)
-	answer.Question.By = store.ByNothing // which it was
+	answer.Question.By = ledger.ByNothing // which it was
 	return answer, err
 }
 
@@ -131,7 +132,7 @@ func (a *Accountant) beside(ctx context.Context, user string, at view.Place, pla
 		return nil, nil
 	}
 	var out []render.CostBeside
-	add := func(name, says string, q store.CostQuery) error {
+	add := func(name, says string, q ledger.CostQuery) error {
 		q.TeamID = a.c.Team
 		sum, err := a.c.Store.Costs(ctx, q)
 		if err != nil {
@@ -141,7 +142,7 @@ func (a *Accountant) beside(ctx context.Context, user string, at view.Place, pla
 		return nil
 	}
 	if at.Thread.ID != 0 {
-		if err := add("This thread", "since it began", store.CostQuery{ThreadID: at.Thread.ID}); err != nil {
+		if err := add("This thread", "since it began", ledger.CostQuery{ThreadID: at.Thread.ID}); err != nil {
 			return nil, err
 		}
 	}
@@ -150,7 +151,7 @@ func (a *Accountant) beside(ctx context.Context, user string, at view.Place, pla
 		if err != nil {
 			return nil, err
 		}
-		if err := add("You", "this month", store.CostQuery{Users: []string{user}, From: month.Period.From, To: month.Period.To}); err != nil {
+		if err := add("You", "this month", ledger.CostQuery{Users: []string{user}, From: month.Period.From, To: month.Period.To}); err != nil {
 			return nil, err
 		}
 	}
@@ -171,10 +172,10 @@ func (a *Accountant) names(ctx context.Context, answer report.Answer, file bool,
 
 // titles are those of the threads that an answer names in the channel where it is shown:
 // whoever sees it can read them there. Of other channels' threads it says where they are.
-func (a *Accountant) titles(ctx context.Context, answer report.Answer, here string) map[store.ThreadKey]string {
-	out := map[store.ThreadKey]string{}
+func (a *Accountant) titles(ctx context.Context, answer report.Answer, here string) map[threads.ThreadKey]string {
+	out := map[threads.ThreadKey]string{}
 	lines := answer.Threads
-	if answer.By == store.ByThread {
+	if answer.By == ledger.ByThread {
 		lines, _, _ = answer.Top(render.CostRows(answer.By))
 	}
 	for _, l := range lines {
@@ -191,6 +192,6 @@ func (a *Accountant) titles(ctx context.Context, answer report.Answer, here stri
 	return out
 }
 
-func (a *Accountant) threadLink(k store.ThreadKey) string {
+func (a *Accountant) threadLink(k threads.ThreadKey) string {
 	return a.c.Permalink(k.ChannelID, k.ThreadTS)
 }

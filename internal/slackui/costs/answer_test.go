@@ -16,7 +16,7 @@ import (
 	"deckhand/internal/playground/slack"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/directory"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 	"deckhand/internal/waittest"
 )
 
@@ -30,7 +30,7 @@ func TestAQuestionIsCutDown(t *testing.T) {
 		Channels: map[string]access.Roles{"C0OPS": {Users: []string{"U0OPS"}}},
 		Places:   access.Places{Channels: map[string]string{"C0WEB": "web", "C0OPS": "web", "C0SECRET": "secret"}},
 	}}}
-	at := view.Place{Channel: "C0WEB", Thread: store.Thread{ID: 7, ChannelID: "C0WEB", Project: "web"}}
+	at := view.Place{Channel: "C0WEB", Thread: threads.Thread{ID: 7, ChannelID: "C0WEB", Project: "web"}}
 	const no = "REFUSED "
 	for _, tt := range []struct{ user, asks, want string }{
 		{"U0ADMIN", "today by user for project secret", "today by user for project secret"},
@@ -202,7 +202,7 @@ func waitFor(t *testing.T, what func() bool) {
 // TestPlainCostsHaveSumsBeside: of the thread, and to one person alone their own.
 func TestPlainCostsHaveSumsBeside(t *testing.T) {
 	t.Parallel()
-	thread := store.Thread{ID: 7, ChannelID: slack.ChannelEngineering, Project: "web"}
+	thread := threads.Thread{ID: 7, ChannelID: slack.ChannelEngineering, Project: "web"}
 	for _, tt := range []struct {
 		at   view.Place
 		want []string

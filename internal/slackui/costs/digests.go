@@ -17,7 +17,7 @@ import (
 	"deckhand/internal/jobs"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
 )
 
 const (
@@ -55,7 +55,7 @@ func (a *Accountant) KeepDigestsScheduled(ctx context.Context) {
 
 func (a *Accountant) scheduleDigest(ctx context.Context, d Digest, due time.Time) error {
 	due = due.UTC().Truncate(time.Second)
-	return a.c.Store.Schedule(ctx, store.Job{Args: digestDue{Digest: d.key(a.c.Store.TimeZone()), Due: due}, At: due, Once: true})
+	return a.c.Store.Schedule(ctx, pg.Job{Args: digestDue{Digest: d.key(a.c.Store.TimeZone()), Due: due}, At: due, Once: true})
 }
 
 // digestDue is the job that sends a digest for its due time.
@@ -64,7 +64,7 @@ type digestDue struct {
 	Due    time.Time `json:"due"`    // in UTC, to the second
 }
 
-// Kind implements [store.JobArgs].
+// Kind implements [pg.JobArgs].
 func (digestDue) Kind() string { return "digest" }
 
 // JobHandlers send the digests that are due. They need a publisher that runs.

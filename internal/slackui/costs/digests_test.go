@@ -12,7 +12,7 @@ import (
 
 	"deckhand/internal/jobs"
 	"deckhand/internal/playground/slack"
-	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
 )
 
 // reports are how many digests stand in a channel.
@@ -137,7 +137,7 @@ func TestDigestsAreKeptScheduled(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); h.KeepDigestsScheduled(ctx) }()
-	scheduled := func() []store.Job {
+	scheduled := func() []pg.Job {
 		h.ledger.mu.Lock()
 		defer h.ledger.mu.Unlock()
 		return slices.Clone(h.ledger.jobs)

@@ -6,7 +6,7 @@ import (
 
 	"deckhand/internal/chat/view"
 	"deckhand/internal/report"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // FillHome fills in what the person spent, what was spent on the projects that they
@@ -38,7 +38,7 @@ func (a *Accountant) FillHome(ctx context.Context, home *view.Home, user string,
 		if period != "this month" || !allowed.People {
 			continue
 		}
-		team.By = store.ByProject
+		team.By = ledger.ByProject
 		answer, err := report.Ask(ctx, a.c.Store, team, a.c.Team)
 		if err != nil {
 			return err
@@ -50,9 +50,9 @@ func (a *Accountant) FillHome(ctx context.Context, home *view.Home, user string,
 
 // spend sums up a question by model.
 func (a *Accountant) spend(ctx context.Context, period string, q report.Question) (view.Spend, error) {
-	r, err := a.c.Store.Costs(ctx, store.CostQuery{
+	r, err := a.c.Store.Costs(ctx, ledger.CostQuery{
 		TeamID: a.c.Team, From: q.Period.From, To: q.Period.To,
-		Users: q.Users, Channels: q.Channels, Projects: q.Projects, Models: q.Models, By: store.ByModel,
+		Users: q.Users, Channels: q.Channels, Projects: q.Projects, Models: q.Models, By: ledger.ByModel,
 	})
 	return view.Spend{Period: period, Total: report.Line{CostLine: r.Total}, Models: r.Lines}, err
 }

@@ -22,32 +22,34 @@ import (
 	"deckhand/internal/slackui/directory"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // ledger is a ledger with the same lines in every period, and the jobs that were
 // scheduled.
-type ledger struct {
-	lines map[store.CostGroup][]store.CostLine
+type entries struct {
+	lines map[ledger.CostGroup][]ledger.CostLine
 	zone  *time.Location // or UTC
 
 	mu    sync.Mutex
-	asked []store.CostQuery
-	jobs  []store.Job
+	asked []ledger.CostQuery
+	jobs  []pg.Job
 }
 
-func (*ledger) MeterNotes(context.Context, store.CostQuery) (store.MeterNotes, error) {
-	return store.MeterNotes{}, nil
+func (*entries) MeterNotes(context.Context, ledger.CostQuery) (ledger.MeterNotes, error) {
+	return ledger.MeterNotes{}, nil
 }
 
-func (l *ledger) Costs(_ context.Context, q store.CostQuery) (store.CostReport, error) {
+func (l *entries) Costs(_ context.Context, q ledger.CostQuery) (ledger.CostReport, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked = append(l.asked, q)
-	r := store.CostReport{Lines: slices.Clone(l.lines[q.By])}
-	for _, line := range l.lines[store.ByChannel] {
+	r := ledger.CostReport{Lines: slices.Clone(l.lines[q.By])}
+	for _, line := range l.lines[ledger.ByChannel] {
 		r.Total.MicroUSD += line.MicroUSD
 		r.Total.Turns += line.Turns
 		r.Total.Entries += line.Entries
@@ -55,26 +57,26 @@ func (l *ledger) Costs(_ context.Context, q store.CostQuery) (store.CostReport, 
 	return r, nil
 }
 
-func (l *ledger) Schedule(_ context.Context, jobs ...store.Job) error {
+func (l *entries) Schedule(_ context.Context, jobs ...pg.Job) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.jobs = append(l.jobs, jobs...)
 	return nil
 }
 
-func (l *ledger) ThreadByKey(_ context.Context, k store.ThreadKey) (store.Thread, error) {
-	return store.Thread{Title: "what is done in " + k.ChannelID}, nil
+func (l *entries) ThreadByKey(_ context.Context, k threads.ThreadKey) (threads.Thread, error) {
+	return threads.Thread{Title: "what is done in " + k.ChannelID}, nil
 }
 
-func (l *ledger) TimeZone() *time.Location {
+func (l *entries) TimeZone() *time.Location {
 	if l.zone != nil {
 		return l.zone
 	}
 	return time.UTC
 }
 
-func spent(key string, micro int64) store.CostLine {
-	return store.CostLine{Key: key, MicroUSD: micro, Turns: 1, Entries: 1}
+func spent(key string, micro int64) ledger.CostLine {
+	return ledger.CostLine{Key: key, MicroUSD: micro, Turns: 1, Entries: 1}
 }
 
 // posted is what was sent to Slack: to all in a channel, to one person there, or a file.
@@ -137,7 +139,7 @@ func (w *web) take(method string, form url.Values) bool {
 // users of web; the channel of secret has users of its own.
 type house struct {
 	*Accountant
-	ledger *ledger
+	ledger *entries
 	web    *web
 	told   []string // what was whispered or said, in order
 	mu     sync.Mutex
@@ -166,14 +168,14 @@ func newHouseWith(t *testing.T, scopes []string, digests ...Digest) *house {
 	h := &house{web: &web{next: workspace.Handler()}}
 	server := httptest.NewServer(h.web)
 	api := slackgo.New(workspace.BotToken(), slackgo.OptionAPIURL(server.URL+"/api/"), slackgo.OptionHTTPClient(server.Client()))
-	h.ledger = &ledger{lines: map[store.CostGroup][]store.CostLine{
-		store.ByChannel: {spent(slack.ChannelEngineering, 4_000_000), spent(slack.ChannelPrivate, 3_000_000), spent("D0OTHER", 1_000_000)},
-		store.ByProject: {spent("web", 5_000_000), spent("secret", 3_000_000)},
-		store.ByUser:    {spent(slack.UserLinus, 5_000_000), spent(slack.UserGrace, 3_000_000)},
-		store.ByModel:   {spent("claude-sonnet-4-5", 8_000_000)},
-		store.ByThread: {
-			{ThreadKey: store.ThreadKey{ChannelID: slack.ChannelEngineering, ThreadTS: "1.1"}, Key: "1", Entries: 1, MicroUSD: 5_000_000},
-			{ThreadKey: store.ThreadKey{ChannelID: slack.ChannelPrivate, ThreadTS: "2.1"}, Key: "2", Entries: 1, MicroUSD: 3_000_000},
+	h.ledger = &entries{lines: map[ledger.CostGroup][]ledger.CostLine{
+		ledger.ByChannel: {spent(slack.ChannelEngineering, 4_000_000), spent(slack.ChannelPrivate, 3_000_000), spent("D0OTHER", 1_000_000)},
+		ledger.ByProject: {spent("web", 5_000_000), spent("secret", 3_000_000)},
+		ledger.ByUser:    {spent(slack.UserLinus, 5_000_000), spent(slack.UserGrace, 3_000_000)},
+		ledger.ByModel:   {spent("claude-sonnet-4-5", 8_000_000)},
+		ledger.ByThread: {
+			{ThreadKey: threads.ThreadKey{ChannelID: slack.ChannelEngineering, ThreadTS: "1.1"}, Key: "1", Entries: 1, MicroUSD: 5_000_000},
+			{ThreadKey: threads.ThreadKey{ChannelID: slack.ChannelPrivate, ThreadTS: "2.1"}, Key: "2", Entries: 1, MicroUSD: 3_000_000},
 		},
 	}}
 	publisher := publish.New(api, publish.Options{Log: zap.NewNop()})

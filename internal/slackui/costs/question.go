@@ -7,7 +7,7 @@ import (
 
 	"deckhand/internal/chat/view"
 	"deckhand/internal/report"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // Asks reports whether a message is a question about costs, and not work; see [report.Asks].
@@ -18,7 +18,7 @@ func (a *Accountant) Asks(ctx context.Context, user string, at view.Place, words
 
 // understanding is what a person's words are understood by.
 func (a *Accountant) understanding(ctx context.Context, user string, at view.Place) (report.Context, error) {
-	models, err := a.c.Store.Costs(ctx, store.CostQuery{TeamID: a.c.Team, By: store.ByModel, Limit: 200})
+	models, err := a.c.Store.Costs(ctx, ledger.CostQuery{TeamID: a.c.Team, By: ledger.ByModel, Limit: 200})
 	if err != nil {
 		return report.Context{}, err
 	}

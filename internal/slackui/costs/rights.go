@@ -6,7 +6,7 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/report"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // askerOf is a person who asks for costs in a place.
@@ -19,7 +19,7 @@ func askerOf(user string, at view.Place) access.Asker {
 func (a *Accountant) mayAsk(ctx context.Context, asker access.Asker, q report.Question) (report.Question, access.CostAnswer) {
 	scope := access.CostScope{
 		Users: q.Users, Projects: q.Projects, Channels: q.Channels, Thread: q.ThreadID, Everyone: q.Everyone,
-		ByUser: q.By == store.ByUser, ByPlace: q.By == store.ByChannel || q.By == store.ByThread,
+		ByUser: q.By == ledger.ByUser, ByPlace: q.By == ledger.ByChannel || q.By == ledger.ByThread,
 	}
 	var answer access.CostAnswer
 	answer.Answer = a.c.People.Establish(ctx, a.c.Team, asker.User, "", func(f access.Facts) access.Answer {

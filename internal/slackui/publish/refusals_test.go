@@ -22,7 +22,7 @@ import (
 	workspace "deckhand/internal/playground/slack"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 var update = flag.Bool("update", false, "write the table of refusals anew")
@@ -278,15 +278,15 @@ func goldenPage(t *testing.T, name string) render.Page {
 	return render.Page{Text: one.Text, Blocks: one.Blocks.BlockSet}
 }
 
-func request(id string, kind store.ApprovalKind, tool, input string) store.Approval {
+func request(id string, kind approvals.Kind, tool, input string) approvals.Approval {
 	at := time.Date(2026, 3, 4, 14, 2, 11, 0, time.UTC)
-	return store.Approval{
-		ID: id, Kind: kind, Status: store.ApprovalPending, Project: "app", Workspace: "/srv/work/app",
+	return approvals.Approval{
+		ID: id, Kind: kind, Status: approvals.Pending, Project: "app", Workspace: "/srv/work/app",
 		ToolName: tool, Input: json.RawMessage(input), RequestedBy: workspace.UserLinus, CreatedAt: at, ExpiresAt: at.Add(time.Hour),
 	}
 }
 
-func card(list ...store.Approval) render.Page { return render.Card(list, render.Options{}) }
+func card(list ...approvals.Approval) render.Page { return render.Card(list, render.Options{}) }
 
 // instead is a page with what to write instead of pressing its buttons.
 func instead(p render.Page, words string) render.Page {
@@ -304,10 +304,10 @@ var tableMu sync.Mutex // of that file
 func TestWhatPeopleSeeOfRefusals(t *testing.T) {
 	r := newRefusing(t)
 	trigger := r.triggers()
-	bash := request("7k2qxwerty0123456789", store.ApprovalTool, "Bash", `{"command":"go test ./...","description":"Run the tests"}`)
-	write := request("8m3rawerty0123456789", store.ApprovalTool, "Write", `{"file_path":"/srv/work/app/a.txt","content":"one\ntwo\n"}`)
-	question := request("7k2qxwerty0123456789", store.ApprovalQuestion, "AskUserQuestion", `{"questions":[{"question":"Which library?","header":"Library","multiSelect":false,"options":[{"label":"pgx","description":"Fast"},{"label":"sql","description":"Standard"}]}]}`)
-	plan := request("7k2qxwerty0123456789", store.ApprovalPlan, "ExitPlanMode", `{"plan":"1. Read the code\n2. Fix *Add*\n"}`)
+	bash := request("7k2qxwerty0123456789", approvals.Tool, "Bash", `{"command":"go test ./...","description":"Run the tests"}`)
+	write := request("8m3rawerty0123456789", approvals.Tool, "Write", `{"file_path":"/srv/work/app/a.txt","content":"one\ntwo\n"}`)
+	question := request("7k2qxwerty0123456789", approvals.Question, "AskUserQuestion", `{"questions":[{"question":"Which library?","header":"Library","multiSelect":false,"options":[{"label":"pgx","description":"Fast"},{"label":"sql","description":"Standard"}]}]}`)
+	plan := request("7k2qxwerty0123456789", approvals.Plan, "ExitPlanMode", `{"plan":"1. Read the code\n2. Fix *Add*\n"}`)
 	var table strings.Builder
 	table.WriteString("| what | refused | tries | people see |\n|---|---|---|---|\n")
 	for _, c := range []struct {

@@ -24,7 +24,7 @@ import (
 	playground "deckhand/internal/playground/slack"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 // town is a scheduler over the playground's Slack with its rate limits, in synthetic time.
@@ -190,7 +190,7 @@ var turns atomic.Int64
 
 func (w *town) actor(channel, root string) *actor {
 	return &actor{w: w, root: root, turn: agent.TurnView{
-		ID: turns.Add(1), Thread: store.ThreadKey{TeamID: playground.TeamID, ChannelID: channel, ThreadTS: root},
+		ID: turns.Add(1), Thread: threads.ThreadKey{TeamID: playground.TeamID, ChannelID: channel, ThreadTS: root},
 		RequestedBy: playground.UserLinus, State: agent.TurnRunning, StartedAt: time.Now(),
 	}}
 }

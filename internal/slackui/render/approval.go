@@ -12,7 +12,7 @@ import (
 	"deckhand/internal/plaintext"
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // preBlock shows text in a block that nothing in it can break out of.
@@ -49,7 +49,7 @@ const toldMax = 70
 var forcePush = regexp.MustCompile(`^git push (?:--force|-f|--force-with-lease) ([\w./-]+) ([\w./-]+)$`)
 
 // subjectOf takes a tool call apart, its object in at most most units.
-func (c *card) subjectOf(a store.Approval, most int) subject {
+func (c *card) subjectOf(a approvals.Approval, most int) subject {
 	s := subject{request: describe(a), ago: ago(a)}
 	s.raw = c.o.redact(s.pre)
 	whole, found := plaintext.Reveal(s.raw)
@@ -92,9 +92,9 @@ func (s subject) warnings(more ...string) string {
 
 // ago says what became of the like of a call before a restart, as far as it is known: whoever
 // approves it may have it done twice.
-func ago(a store.Approval) string {
+func ago(a approvals.Approval) string {
 	b := a.Before
-	if b == nil || a.Kind != store.ApprovalTool || isHost(a) {
+	if b == nil || a.Kind != approvals.Tool || isHost(a) {
 		return ""
 	}
 	changed := ""
@@ -162,7 +162,7 @@ func (c *card) tool() {
 	c.context(c.why(s, 300), joinFacts(c.facts(s, 1500), 1200))
 	c.provenance()
 	buttons := c.toolButtons("")
-	if c.a.Kind == store.ApprovalQuestion {
+	if c.a.Kind == approvals.Question {
 		buttons = buttons[1:] // there is nothing to answer with
 	}
 	c.end(c.asks(s)+c.excerpt(s, excerptMax)+s.inShort(), buttons)
@@ -344,7 +344,7 @@ func visibleUnits(r rune) (own, shown int) {
 func (c *card) end(text string, buttons []slack.BlockElement) {
 	c.actions(buttons)
 	hint := "\n" + c.whoDecides() + " decides with the buttons, or replies “" + approveWords(c.a) + "” or “deny " + view.Code(c.a) + "”."
-	if c.a.Kind == store.ApprovalQuestion {
+	if c.a.Kind == approvals.Question {
 		hint = "\n" + c.whoDecides() + " answers with the buttons, or replies “deny " + view.Code(c.a) + "” to skip."
 	}
 	if c.isCopy() {

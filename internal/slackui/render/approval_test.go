@@ -13,28 +13,29 @@ import (
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/threads"
 )
 
-func ask(toolName, input string) store.Approval {
-	return store.Approval{
-		ID: "7k2qxwerty0123456789", Kind: store.ApprovalTool, Status: store.ApprovalPending,
-		ThreadKey: store.ThreadKey{TeamID: "T1", ChannelID: "C0DEV", ThreadTS: "1.0"},
+func ask(toolName, input string) approvals.Approval {
+	return approvals.Approval{
+		ID: "7k2qxwerty0123456789", Kind: approvals.Tool, Status: approvals.Pending,
+		ThreadKey: threads.ThreadKey{TeamID: "T1", ChannelID: "C0DEV", ThreadTS: "1.0"},
 		Project:   "app", Workspace: "/srv/work/app", RequestID: "r1", ToolUseID: "toolu_1",
 		ToolName: toolName, Input: json.RawMessage(input), RequestedBy: asker,
 		CreatedAt: began, ExpiresAt: began.Add(time.Hour),
 	}
 }
 
-func decided(a store.Approval, s store.ApprovalStatus, by, via, reason string) store.Approval {
+func decided(a approvals.Approval, s approvals.Status, by, via, reason string) approvals.Approval {
 	a.Status, a.DecidedBy, a.DecidedVia, a.Reason, a.DecidedAt = s, by, via, reason, began.Add(time.Minute)
 	return a
 }
 
-func host(name, reason string) store.Approval {
+func host(name, reason string) approvals.Approval {
 	a := ask("SandboxNetworkAccess", `{"host":`+quoted(name)+`,"port":443}`)
 	a.DecisionReason = reason
-	a.Terms = store.Terms{Rule: "default: a host that network: does not list is asked", Grantable: true, Quorum: 1, RequesterMay: true}
+	a.Terms = approvals.Terms{Rule: "default: a host that network: does not list is asked", Grantable: true, Quorum: 1, RequesterMay: true}
 	return a
 }
 
@@ -48,33 +49,33 @@ func quoted(s string) string {
 
 const oneQuestion = `{"questions":[{"question":"Which library should we use?","header":"Library","multiSelect":false,"options":[{"label":"pgx","description":"Fast, Postgres only"},{"label":"database/sql","description":"The standard"}]}]}`
 
-func question(input string) store.Approval {
+func question(input string) approvals.Approval {
 	a := ask("AskUserQuestion", input)
-	a.Kind = store.ApprovalQuestion
+	a.Kind = approvals.Question
 	return a
 }
 
-func plan(text string) store.Approval {
+func plan(text string) approvals.Approval {
 	a := ask("ExitPlanMode", `{"plan":`+quoted(text)+`}`)
-	a.Kind = store.ApprovalPlan
+	a.Kind = approvals.Plan
 	return a
 }
 
-func approvals() map[string]store.Approval {
+func exampleApprovals() map[string]approvals.Approval {
 	bash := ask("Bash", `{"command":"go test ./...","description":"Run the tests","timeout":120000}`)
 	bash.DecisionReason = "This command requires approval"
 	bash.Terms.Rule = "Bash(go *)"
 	unseen := ask("ExitPlanMode", `{}`)
-	unseen.Kind = store.ApprovalPlan
-	out := map[string]store.Approval{
+	unseen.Kind = approvals.Plan
+	out := map[string]approvals.Approval{
 		"bash":             bash,
-		"bash approved":    decided(bash, store.ApprovalAllowed, approver, "button", ""),
-		"bash by reply":    decided(bash, store.ApprovalAllowed, approver, "command", ""),
-		"bash by rule":     decided(bash, store.ApprovalAllowed, "rule", "rule", ""),
-		"bash denied":      decided(bash, store.ApprovalDenied, approver, "modal", "Use `make test` <instead>\n<!channel>"),
-		"bash expired":     decided(bash, store.ApprovalExpired, "", "timeout", ""),
-		"bash cancelled":   decided(bash, store.ApprovalCancelled, "", "", ""),
-		"bash interrupted": decided(bash, store.ApprovalInterrupted, "", "", ""),
+		"bash approved":    decided(bash, approvals.Allowed, approver, "button", ""),
+		"bash by reply":    decided(bash, approvals.Allowed, approver, "command", ""),
+		"bash by rule":     decided(bash, approvals.Allowed, "rule", "rule", ""),
+		"bash denied":      decided(bash, approvals.Denied, approver, "modal", "Use `make test` <instead>\n<!channel>"),
+		"bash expired":     decided(bash, approvals.Expired, "", "timeout", ""),
+		"bash cancelled":   decided(bash, approvals.Cancelled, "", "", ""),
+		"bash interrupted": decided(bash, approvals.Interrupted, "", "", ""),
 		"bash long":        ask("Bash", `{"command":`+quoted(strings.Repeat("echo one two three\n", 300)+"rm -rf /")+`}`),
 		"bash breakout":    ask("Bash", `{"command":"echo '`+"```"+`' <!channel> <@U123> & \u003c/pre\u003e","run_in_background":true,"dangerouslyDisableSandbox":true}`),
 		"bash deceiving":   ask("Bash", `{"command":`+quoted("echo \u202egnp.exe\u202c a\u200bb\rrm -rf ~\x1b[2K\u00a0x; cаt y"+strings.Repeat(" ", 80)+"; id")+`,"description":"Prints\u202e"}`),
@@ -87,9 +88,9 @@ func approvals() map[string]store.Approval {
 		"write empty":      ask("Write", `{"file_path":"/srv/work/app/new.txt","content":""}`),
 		"notebook":         ask("NotebookEdit", `{"notebook_path":"n.ipynb","cell_id":"c1","cell_type":"code","edit_mode":"replace","new_source":"print(1)"}`),
 		"host":             host("registry.npmjs.org", "while this ran: Bash: npm install left-pad\nrm -rf node_modules"),
-		"host approved":    decided(host("registry.npmjs.org", "while this ran: Bash: npm install"), store.ApprovalAllowed, approver, "button", ""),
-		"host cancelled":   decided(host("registry.npmjs.org", ""), store.ApprovalCancelled, "", "", ""),
-		"host expired":     decided(host("registry.npmjs.org", ""), store.ApprovalExpired, "", "", ""),
+		"host approved":    decided(host("registry.npmjs.org", "while this ran: Bash: npm install"), approvals.Allowed, approver, "button", ""),
+		"host cancelled":   decided(host("registry.npmjs.org", ""), approvals.Cancelled, "", "", ""),
+		"host expired":     decided(host("registry.npmjs.org", ""), approvals.Expired, "", "", ""),
 		"host imitating":   host("xn--pple-43d.com", "by a program in the background, while no tool use of this turn ran"),
 		"host by address":  host("2606:4700::1111", "while this ran: Bash: echo `<!channel>` \u202e*x*"),
 		"host long":        host(strings.Repeat("a23456789.", 25)+"com", "while one of these ran: Bash: a | Bash: "+strings.Repeat("b", 3000)),
@@ -107,23 +108,23 @@ func approvals() map[string]store.Approval {
 		"question broken": question(`{"questions":"?"}`),
 		"plan":            plan("# Plan\n\n1. Read `calc.go`\n2. Fix *Add*\n\n- [ ] tell <!channel>\n"),
 		"plan long":       plan(mrkdwntest.Prose(20_000)),
-		"plan approved":   decided(plan("# Plan\n\nDo it."), store.ApprovalAllowed, approver, "button", ""),
+		"plan approved":   decided(plan("# Plan\n\nDo it."), approvals.Allowed, approver, "button", ""),
 		"plan empty":      plan(""),
 		"plan unseen":     unseen,
 		"plan file":       ask("Write", `{"file_path":"/home/bot/.claude/plans/quiet-otter.md","content":"# Plan\n"}`),
 	}
-	for name, b := range map[string]*store.Before{"ran": {Ended: &began}, "failed": {Ended: &began, Failed: true}, "cut": {Changed: true}} {
+	for name, b := range map[string]*approvals.Before{"ran": {Ended: &began}, "failed": {Ended: &began, Failed: true}, "cut": {Changed: true}} {
 		a := bash
 		a.Before, b.Approved = b, began
 		out["bash before "+name] = a
 	}
 	behind := ask("Bash", `{"command":"make serve","run_in_background":true}`)
-	behind.Before = &store.Before{Approved: began, Ended: &began}
+	behind.Before = &approvals.Before{Approved: began, Ended: &began}
 	out["bash before behind"] = behind
-	answered := decided(question(oneQuestion), store.ApprovalAllowed, approver, "button", "")
+	answered := decided(question(oneQuestion), approvals.Allowed, approver, "button", "")
 	answered.Answer = json.RawMessage(`{"questions":[],"answers":{"Which library should we use?":"pgx"}}`)
 	out["question answered"] = answered
-	out["question skipped"] = decided(question(oneQuestion), store.ApprovalDenied, approver, "button", "")
+	out["question skipped"] = decided(question(oneQuestion), approvals.Denied, approver, "button", "")
 	return out
 }
 
@@ -146,23 +147,23 @@ func options(n int) []string {
 func TestApproval(t *testing.T) {
 	t.Parallel()
 	j := newJudge(t)
-	for name, a := range approvals() {
+	for name, a := range exampleApprovals() {
 		t.Run(name, func(t *testing.T) {
-			p := render.Card([]store.Approval{a}, render.Options{})
+			p := render.Card([]approvals.Approval{a}, render.Options{})
 			golden(t, "approval/"+strings.ReplaceAll(name, " ", "_"), p)
 			for _, problem := range checkPage(p) {
 				t.Error(problem)
 			}
 			j.page(t, p)
 			buttons := strings.Contains(string(asJSON(t, p)), `"type": "button"`)
-			if pending := a.Status == store.ApprovalPending; buttons != pending {
+			if pending := a.Status == approvals.Pending; buttons != pending {
 				t.Errorf("buttons: %v, pending: %v", buttons, pending)
 			}
 			word := "approve"
-			if a.Kind == store.ApprovalQuestion {
+			if a.Kind == approvals.Question {
 				word = "deny"
 			}
-			if a.Status == store.ApprovalPending && !strings.Contains(string(asJSON(t, p)), word+" 7K2QX") {
+			if a.Status == approvals.Pending && !strings.Contains(string(asJSON(t, p)), word+" 7K2QX") {
 				t.Error("the card does not say how to decide with a reply")
 			}
 		})
@@ -208,7 +209,7 @@ func TestCardSaysExactlyHowMuchItLeavesOut(t *testing.T) {
 	for _, n := range []int{2799, 2800, 2801, 5000, 40_000} {
 		command := strings.Repeat("ä", n-8) + "rm -rf /"
 		a := ask("Bash", `{"command":`+quoted(command)+`}`)
-		p := render.Card([]store.Approval{a}, render.Options{})
+		p := render.Card([]approvals.Approval{a}, render.Options{})
 		shown := preOf(p.Blocks)
 		left := leftOut(p.Blocks)
 		if got := len([]rune(shown)) + left; got != n {
@@ -294,8 +295,8 @@ func TestCardRedacts(t *testing.T) {
 	o := render.Options{Redact: redact.New("hunter2hunter2").Redact}
 	a := ask("Bash", `{"command":"curl -u x:hunter2hunter2 https://example.com","description":"hunter2hunter2","env":"hunter2hunter2"}`)
 	a.DecisionReason, a.Terms.Rule = "hunter2hunter2", "hunter2hunter2"
-	all := string(asJSON(t, render.Card([]store.Approval{a}, o))) + string(asJSON(t, render.ApprovalInput(a, 0, o))) + string(asJSON(t, render.DenyReason(a, o)))
-	all += string(asJSON(t, render.Card([]store.Approval{decided(a, store.ApprovalDenied, approver, "modal", "hunter2hunter2")}, o)))
+	all := string(asJSON(t, render.Card([]approvals.Approval{a}, o))) + string(asJSON(t, render.ApprovalInput(a, 0, o))) + string(asJSON(t, render.DenyReason(a, o)))
+	all += string(asJSON(t, render.Card([]approvals.Approval{decided(a, approvals.Denied, approver, "modal", "hunter2hunter2")}, o)))
 	if strings.Contains(all, "hunter2") {
 		t.Errorf("a secret got out:\n%s", all)
 	}
@@ -305,7 +306,7 @@ func TestCardRedacts(t *testing.T) {
 }
 
 func FuzzCard(f *testing.F) {
-	for _, a := range approvals() {
+	for _, a := range exampleApprovals() {
 		f.Add(string(a.Kind), a.ToolName, []byte(a.Input), a.Reason, uint8(3))
 	}
 	f.Fuzz(func(t *testing.T, kind, toolName string, input []byte, words string, n uint8) {
@@ -313,22 +314,22 @@ func FuzzCard(f *testing.F) {
 			t.Skip() // the CLI's line was JSON
 		}
 		a := ask(toolName, string(input))
-		a.Kind, a.DecisionReason, a.Project, a.Workspace = store.ApprovalKind(kind), words, words, words
-		a.Terms = store.Terms{Rule: words, Because: words, Quorum: int(n % 3), Grantable: n&4 != 0, Dangerous: n&8 != 0}
+		a.Kind, a.DecisionReason, a.Project, a.Workspace = approvals.Kind(kind), words, words, words
+		a.Terms = approvals.Terms{Rule: words, Because: words, Quorum: int(n % 3), Grantable: n&4 != 0, Dangerous: n&8 != 0}
 		a.Risks = []string{words, words}
 		var o render.Options
-		var list []store.Approval
-		for i, s := range []store.ApprovalStatus{store.ApprovalPending, store.ApprovalAllowed, store.ApprovalDenied, store.ApprovalPending, store.ApprovalExpired} {
+		var list []approvals.Approval
+		for i, s := range []approvals.Status{approvals.Pending, approvals.Allowed, approvals.Denied, approvals.Pending, approvals.Expired} {
 			a.ID = fmt.Sprint("id", i)
 			a.Status, a.Reason, a.DecidedBy, a.Answer = s, words, approver, input
 			list = append(list, a)
-			for _, problem := range checkPage(render.Card([]store.Approval{a}, o)) {
+			for _, problem := range checkPage(render.Card([]approvals.Approval{a}, o)) {
 				t.Error(problem)
 			}
 		}
 		for range n % 20 {
 			a.ID += "x"
-			a.Status = store.ApprovalPending
+			a.Status = approvals.Pending
 			list = append(list, a)
 		}
 		for _, problem := range checkPage(render.Card(list, o)) {
@@ -340,7 +341,7 @@ func FuzzCard(f *testing.F) {
 		offers := []view.GrantOffer{{Label: words, Sentence: words}, {Pattern: words, Label: words, Sentence: words}, {Pattern: toolName}}
 		for _, v := range []slack.ModalViewRequest{
 			render.ApprovalInput(a, 0, o), render.DenyReason(a, o), render.AnswerOther(a, o), render.ConfirmModal(a, o),
-			render.GrantModal(a, offers, []store.GrantScope{store.GrantProject}, false, o),
+			render.GrantModal(a, offers, []approvals.GrantScope{approvals.GrantProject}, false, o),
 		} {
 			for _, problem := range checkModal(v) {
 				t.Error(problem)
@@ -354,7 +355,7 @@ func TestAPlanThatGrowsWhenItIsCleaned(t *testing.T) {
 	t.Parallel()
 	for _, piece := range []string{"<!here> ", "[", "&lt;<", "@here ", "<!here>\n"} {
 		for n := 1000; n < 8000; n += 350 {
-			p := render.Card([]store.Approval{plan(strings.Repeat(piece, n/len(piece)))}, render.Options{})
+			p := render.Card([]approvals.Approval{plan(strings.Repeat(piece, n/len(piece)))}, render.Options{})
 			for _, problem := range checkPage(p) {
 				t.Errorf("%d of %q: %s", n, piece, problem)
 			}

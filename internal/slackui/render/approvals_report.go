@@ -8,14 +8,14 @@ import (
 
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 const approvalNote = "Approved and quick are shares of the decisions. Quick: within two seconds of the request, which is hardly enough to read it. Waiting: from the request to the decision; those that expired do not count."
 
 // ApprovalReport renders how people decided over a period ("the last 30 days") in one table, as
 // far as there is room.
-func ApprovalReport(period string, v store.ApprovalsReport) Page {
+func ApprovalReport(period string, v approvals.Report) Page {
 	period = mrkdwn.EscapeWithin(period, 100)
 	title := joinNonEmpty(", ", "*Approvals*", period)
 	table := slack.NewTableBlock("approvals:table")
@@ -44,7 +44,7 @@ func ApprovalReport(period string, v store.ApprovalsReport) Page {
 }
 
 // reportPart adds a part of the table: at most rows rows and about room units.
-func reportPart(table *slack.TableBlock, title string, list []store.ApprovalStats, room, rows int) {
+func reportPart(table *slack.TableBlock, title string, list []approvals.Stats, room, rows int) {
 	blank := []string{"", "", "", "", "", "", ""}
 	table.AddRow(append(boldCells(title), cells(blank...)...)...)
 	if len(list) == 0 {
@@ -74,7 +74,7 @@ func nameCell(name string) slack.TableCell {
 	return cells(plaintext.Clip(plaintext.Visible(plaintext.OneLine(name)), 120))[0]
 }
 
-func statCells(s store.ApprovalStats) []slack.TableCell {
+func statCells(s approvals.Stats) []slack.TableCell {
 	decided := s.Allowed + s.Denied
 	median, p95 := "–", "–"
 	if decided > 0 {
@@ -83,7 +83,7 @@ func statCells(s store.ApprovalStats) []slack.TableCell {
 	return cells(count(int(s.Asked)), withShare(s.Allowed, decided), withShare(s.Denied, decided), count(int(s.Expired)), median, p95, quick(s))
 }
 
-func quick(s store.ApprovalStats) string { return withShare(s.Quick, s.Allowed+s.Denied) }
+func quick(s approvals.Stats) string { return withShare(s.Quick, s.Allowed+s.Denied) }
 
 // withShare writes a number and its share of all.
 func withShare(n, all int64) string {

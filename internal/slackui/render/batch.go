@@ -8,13 +8,13 @@ import (
 
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // InBatch reports whether a request may be decided together with others of its card: a tool
 // call that waits, and that takes no second step of its own.
-func InBatch(a store.Approval) bool {
-	return a.Status == store.ApprovalPending && a.Kind == store.ApprovalTool && !a.Terms.Dangerous
+func InBatch(a approvals.Approval) bool {
+	return a.Status == approvals.Pending && a.Kind == approvals.Tool && !a.Terms.Dangerous
 }
 
 // batch are the blocks that decide about the rows that may be decided together: a checkbox for

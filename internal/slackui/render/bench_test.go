@@ -11,7 +11,7 @@ import (
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // BenchmarkTurn renders a turn with 20 KB of text and 40 tool calls, as happens
@@ -35,10 +35,10 @@ func BenchmarkTurn(b *testing.B) {
 }
 
 func BenchmarkCard(b *testing.B) {
-	a := approvals()["bash long"]
+	a := exampleApprovals()["bash long"]
 	b.ReportAllocs()
 	for b.Loop() {
-		render.Card([]store.Approval{a}, render.Options{})
+		render.Card([]approvals.Approval{a}, render.Options{})
 	}
 }
 
@@ -60,7 +60,7 @@ func BenchmarkCardOfMuchText(b *testing.B) {
 	b.SetBytes(int64(len(input)))
 	b.ReportAllocs()
 	for b.Loop() {
-		render.Card([]store.Approval{a}, o)
+		render.Card([]approvals.Approval{a}, o)
 	}
 }
 
@@ -74,7 +74,7 @@ func BenchmarkStepsOfMuchText(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				render.Steps(view.Steps{Page: page, Steps: store.Steps{Total: 1, List: []store.Step{long}}, Found: found}, o)
+				render.Steps(view.Steps{Page: page, Steps: approvals.Steps{Total: 1, List: []approvals.Step{long}}, Found: found}, o)
 			}
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"deckhand/internal/money"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // The buttons and the modal by which an admin decides about a budget, and the button
@@ -104,16 +104,16 @@ func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 // budgetName names the budget for everybody, with people and channels as mentions.
 func budgetName(b spend.Status) string {
 	switch b.Scope {
-	case store.BudgetPerson:
+	case ledger.BudgetPerson:
 		return mrkdwn.Escape(strings.TrimSuffix(b.Name(), "the person who asks")) + mrkdwn.Mention(b.Key)
-	case store.BudgetChannel:
+	case ledger.BudgetChannel:
 		return mrkdwn.Escape(strings.TrimSuffix(b.Name(), "this channel")) + "<#" + b.Key + ">"
 	default:
 		return mrkdwn.Escape(b.Name())
 	}
 }
 
-func budgetDecision(n store.BudgetNotice) string {
+func budgetDecision(n ledger.BudgetNotice) string {
 	by := " by " + mrkdwn.Mention(n.DecidedBy) + " · " + clockTime(n.DecidedAt)
 	switch {
 	case n.Decision.RaiseMicroUSD > 0:
@@ -125,7 +125,7 @@ func budgetDecision(n store.BudgetNotice) string {
 }
 
 // BudgetModal asks by how much a budget is to be raised.
-func BudgetModal(n store.BudgetNotice, f view.BudgetForm) slack.ModalViewRequest {
+func BudgetModal(n ledger.BudgetNotice, f view.BudgetForm) slack.ModalViewRequest {
 	v := modal("Raise this budget", view.CallbackBudget, strings.Join([]string{f.NoticeID, f.ChannelID, f.ThreadTS}, " "))
 	v.Submit = plain("Raise", modalTitle)
 	amount := slack.NewPlainTextInputBlockElement(plain("50", 150), view.BudgetAmount)

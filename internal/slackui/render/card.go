@@ -11,11 +11,11 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // approveWords is the reply that approves, or asks for the second step.
-func approveWords(a store.Approval) string {
+func approveWords(a approvals.Approval) string {
 	return "approve " + view.Code(a)
 }
 
@@ -24,13 +24,13 @@ func approveWords(a store.Approval) string {
 // that is not. One alone has the whole card; several have a row each, and
 // what has been decided makes room. Requests for which there is no room yet are
 // counted and named, and have no buttons until others are decided.
-func Card(list []store.Approval, o Options) Page {
+func Card(list []approvals.Approval, o Options) Page {
 	if len(list) == 0 {
 		return Sentence("There is nothing to decide here.")
 	}
 	c := card{o: o}
 	switch {
-	case !slices.ContainsFunc(list, func(a store.Approval) bool { return a.Status == store.ApprovalPending }):
+	case !slices.ContainsFunc(list, func(a approvals.Approval) bool { return a.Status == approvals.Pending }):
 		return c.decided(list)
 	case len(list) > 1:
 		return c.rows(list)
@@ -47,27 +47,27 @@ func Card(list []store.Approval, o Options) Page {
 
 // card collects a card's blocks.
 type card struct {
-	a      store.Approval // the one being drawn
+	a      approvals.Approval // the one being drawn
 	o      Options
 	room   int // units for what is asked
 	blocks []slack.Block
 	text   string
 }
 
-func (c *card) one(a store.Approval) {
+func (c *card) one(a approvals.Approval) {
 	c.a = a
 	c.where()
 	switch a.Kind {
-	case store.ApprovalQuestion:
+	case approvals.Question:
 		c.question()
-	case store.ApprovalPlan:
+	case approvals.Plan:
 		c.plan()
 	default:
 		c.tool()
 	}
 }
 
-func (c *card) pending() bool { return c.a.Status == store.ApprovalPending }
+func (c *card) pending() bool { return c.a.Status == approvals.Pending }
 
 // isCopy reports whether the card is a direct message beside the one in the thread.
 func (c *card) isCopy() bool { return c.o.Calling != nil && c.o.Calling.Copy }

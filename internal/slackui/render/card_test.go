@@ -12,21 +12,21 @@ import (
 
 	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // hostile is what people and models could write to break a card.
 const hostile = "<!channel> <@U0EVIL> @here ``` `x` *b* _i_ ~s~ &lt;!here&gt; <https://evil.example|a> a\u200bb \u202egnp\u202c \x1b[2K\xff"
 
-func named(id string, a store.Approval) store.Approval {
+func named(id string, a approvals.Approval) approvals.Approval {
 	a.ID = id
 	a.CardID = id
 	return a
 }
 
 // asks are n pending requests of one turn.
-func asks(n int) []store.Approval {
-	var out []store.Approval
+func asks(n int) []approvals.Approval {
+	var out []approvals.Approval
 	for i := range n {
 		out = append(out, named(fmt.Sprintf("%c%02dxx0123456789", 'a'+i%26, i), ask("Bash", fmt.Sprintf(`{"command":"go test ./pkg%d/...","description":"Run some tests"}`, i))))
 	}
@@ -34,11 +34,11 @@ func asks(n int) []store.Approval {
 }
 
 // worst is an approval in which everything is as long and as hostile as it gets.
-func worst(i int, toolName string) store.Approval {
+func worst(i int, toolName string) approvals.Approval {
 	evil := strings.Repeat(hostile, 30) // far beyond what any part of a card takes
 	a := named(fmt.Sprintf("%05d", i)+strings.Repeat("i", 100), ask(toolName, `{"command":`+quoted(evil)+`,"description":`+quoted(evil)+`,"file_path":`+quoted("/"+evil)+`,"content":`+quoted(evil)+`,"x":`+quoted(evil)+`}`))
 	a.Project, a.Workspace, a.DecisionReason = evil, evil, evil
-	a.Terms = store.Terms{Rule: evil, Because: evil, Quorum: 1, Grantable: true}
+	a.Terms = approvals.Terms{Rule: evil, Because: evil, Quorum: 1, Grantable: true}
 	a.ExpiresAt = began.Add(time.Duration(i) * time.Hour)
 	for range 100 {
 		a.Risks = append(a.Risks, evil)
@@ -47,41 +47,41 @@ func worst(i int, toolName string) store.Approval {
 	return a
 }
 
-func everybodyVoted(a store.Approval) store.Approval {
+func everybodyVoted(a approvals.Approval) approvals.Approval {
 	a.Terms.Quorum = 100
 	for range 100 {
-		a.Votes = append(a.Votes, store.Vote{UserID: approver, Allow: true, Via: "button", At: began})
+		a.Votes = append(a.Votes, approvals.Vote{UserID: approver, Allow: true, Via: "button", At: began})
 	}
 	return a
 }
 
-func cards() map[string][]store.Approval {
+func cards() map[string][]approvals.Approval {
 	three := asks(3)
-	three[0] = decided(three[0], store.ApprovalAllowed, approver, "button", "")
+	three[0] = decided(three[0], approvals.Allowed, approver, "button", "")
 	three[1].Risks = []string{"network", "deletes"}
-	three[1].Terms = store.Terms{
+	three[1].Terms = approvals.Terms{
 		Rule: "Bash(curl *)", Because: "the network is asked about", Grantable: true, Quorum: 1, RequesterMay: true,
-		Approvers: []string{approver, "S0GROUP"}, OnTimeout: store.TimeoutDeny,
+		Approvers: []string{approver, "S0GROUP"}, OnTimeout: approvals.TimeoutDeny,
 	}
-	three[2].Terms = store.Terms{Rule: "default: what no rule allows is asked", Quorum: 2, Dangerous: true, RequesterMay: true}
-	three[2].Votes = []store.Vote{{UserID: approver, Allow: true, Via: "button", At: began}}
+	three[2].Terms = approvals.Terms{Rule: "default: what no rule allows is asked", Quorum: 2, Dangerous: true, RequesterMay: true}
+	three[2].Votes = []approvals.Vote{{UserID: approver, Allow: true, Via: "button", At: began}}
 
-	mixed := []store.Approval{
+	mixed := []approvals.Approval{
 		named("e1", ask("Edit", `{"file_path":"/srv/work/app/calc.go","old_string":"a - b","new_string":"a + b"}`)),
 		named("w1", ask("Write", `{"file_path":"/etc/passwd","content":`+quoted(strings.Repeat("root:x:0:0\n", 2000))+`}`)),
 		named("q1", question(oneQuestion)),
 		named("p1", plan("# Plan\n\n1. Read\n2. Fix")),
-		decided(named("b1", ask("Bash", `{"command":"rm -rf build\nmake"}`)), store.ApprovalDenied, approver, "modal", "Use <make clean>\nplease"),
-		decided(named("b2", ask("Bash", `{"command":"ls"}`)), store.ApprovalExpired, "", "", ""),
-		decided(named("q2", question(oneQuestion)), store.ApprovalDenied, approver, "button", ""),
-		decided(named("p2", plan("x")), store.ApprovalCancelled, "", "", ""),
-		decided(named("b3", ask("Bash", `{"command":"id"}`)), store.ApprovalInterrupted, "", "", ""),
-		decided(named("b4", ask("Bash", `{"command":"go vet"}`)), store.ApprovalAllowed, approver, "grant", ""),
+		decided(named("b1", ask("Bash", `{"command":"rm -rf build\nmake"}`)), approvals.Denied, approver, "modal", "Use <make clean>\nplease"),
+		decided(named("b2", ask("Bash", `{"command":"ls"}`)), approvals.Expired, "", "", ""),
+		decided(named("q2", question(oneQuestion)), approvals.Denied, approver, "button", ""),
+		decided(named("p2", plan("x")), approvals.Cancelled, "", "", ""),
+		decided(named("b3", ask("Bash", `{"command":"id"}`)), approvals.Interrupted, "", "", ""),
+		decided(named("b4", ask("Bash", `{"command":"go vet"}`)), approvals.Allowed, approver, "grant", ""),
 	}
 	mixed[0].Workspace = "/srv/work/other"
 	done := asks(3)
 	for i := range done {
-		done[i] = decided(done[i], store.ApprovalAllowed, approver, "button", "")
+		done[i] = decided(done[i], approvals.Allowed, approver, "button", "")
 	}
 	many := asks(30)
 	long := asks(4)
@@ -90,16 +90,16 @@ func cards() map[string][]store.Approval {
 	zebra := asks(30)
 	for i := range zebra {
 		if i%2 == 0 {
-			zebra[i] = decided(zebra[i], store.ApprovalAllowed, approver, "button", "")
+			zebra[i] = decided(zebra[i], approvals.Allowed, approver, "button", "")
 		}
 	}
-	var past []store.Approval
+	var past []approvals.Approval
 	for i := range 7 { // a card has eight at most
-		past = append(past, decided(named(fmt.Sprint("past", i), worst(i, "Bash")), []store.ApprovalStatus{
-			store.ApprovalAllowed, store.ApprovalDenied, store.ApprovalExpired, store.ApprovalCancelled,
+		past = append(past, decided(named(fmt.Sprint("past", i), worst(i, "Bash")), []approvals.Status{
+			approvals.Allowed, approvals.Denied, approvals.Expired, approvals.Cancelled,
 		}[i%4], approver, "modal", hostile))
 	}
-	return map[string][]store.Approval{
+	return map[string][]approvals.Approval{
 		"three": three, "mixed": mixed, "done": done, "many": many, "long": long, "zebra": zebra,
 		"past": past, "past and three": append(slices.Clone(past), three...),
 	}
@@ -132,7 +132,7 @@ func TestAllOfACardsRowsFit(t *testing.T) {
 
 // hidesNothing makes sure that each pending request has its buttons and its whole
 // input, or says how much is missing, or is one of those that wait.
-func hidesNothing(t *testing.T, list []store.Approval, p render.Page) {
+func hidesNothing(t *testing.T, list []approvals.Approval, p render.Page) {
 	t.Helper()
 	values := map[string][]string{}
 	for _, e := range elementsOf(p) {
@@ -151,7 +151,7 @@ func hidesNothing(t *testing.T, list []store.Approval, p render.Page) {
 	pending, shown := 0, 0
 	for _, a := range list {
 		_, has := values[a.ID]
-		if a.Status != store.ApprovalPending {
+		if a.Status != approvals.Pending {
 			if has {
 				t.Errorf("%s has ended and has buttons", a.ID)
 			}
@@ -202,7 +202,7 @@ func TestCardOfTheWorst(t *testing.T) {
 	j := newJudge(t)
 	for _, tool := range []string{"Bash", "Write", hostile} {
 		for _, n := range []int{1, 2, 30} {
-			var list []store.Approval
+			var list []approvals.Approval
 			for i := range n {
 				a := worst(i, tool)
 				if i%3 == 1 {
@@ -211,7 +211,7 @@ func TestCardOfTheWorst(t *testing.T) {
 				list = append(list, a)
 			}
 			var o render.Options
-			for _, status := range []store.ApprovalStatus{store.ApprovalPending, store.ApprovalAllowed, store.ApprovalExpired} {
+			for _, status := range []approvals.Status{approvals.Pending, approvals.Allowed, approvals.Expired} {
 				for i := range list {
 					if i%2 == 0 || n == 1 {
 						list[i] = decided(list[i], status, approver, "modal", strings.Repeat(hostile, 100))
@@ -222,7 +222,7 @@ func TestCardOfTheWorst(t *testing.T) {
 					t.Errorf("%s, %d, %s: %s", tool, n, status, problem)
 				}
 				hidesNothing(t, list, p)
-				if status == store.ApprovalPending {
+				if status == approvals.Pending {
 					j.page(t, p)
 				}
 			}
@@ -269,26 +269,26 @@ func TestButtonsFollowTheTerms(t *testing.T) {
 	once := []string{"approve", "deny", "edit_input", "deny_reason", "view_input"}
 	fixed := []string{"approve", "deny", "deny_reason", "view_input"}
 	all := []string{"approve", "deny", "always", "edit_input", "deny_reason", "view_input"}
-	ofFile := render.Options{OneFile: func(store.Approval) string { return "src/a.go" }}
+	ofFile := render.Options{OneFile: func(approvals.Approval) string { return "src/a.go" }}
 	for _, c := range []struct {
 		name  string
-		terms store.Terms
+		terms approvals.Terms
 		o     render.Options
 		want  []string
 	}{
-		{"nothing said", store.Terms{}, render.Options{}, once},
-		{"grantable", store.Terms{Grantable: true, Quorum: 1}, render.Options{}, all},
-		{"two people", store.Terms{Grantable: true, Quorum: 2}, render.Options{}, once},
-		{"dangerous", store.Terms{Grantable: true, Dangerous: true}, render.Options{}, fixed},
-		{"not to be changed", store.Terms{Fixed: true}, render.Options{}, fixed},
-		{"of one file", store.Terms{Grantable: true, Quorum: 1}, ofFile, slices.Insert(slices.Clone(all), 2, "edits_below")},
+		{"nothing said", approvals.Terms{}, render.Options{}, once},
+		{"grantable", approvals.Terms{Grantable: true, Quorum: 1}, render.Options{}, all},
+		{"two people", approvals.Terms{Grantable: true, Quorum: 2}, render.Options{}, once},
+		{"dangerous", approvals.Terms{Grantable: true, Dangerous: true}, render.Options{}, fixed},
+		{"not to be changed", approvals.Terms{Fixed: true}, render.Options{}, fixed},
+		{"of one file", approvals.Terms{Grantable: true, Quorum: 1}, ofFile, slices.Insert(slices.Clone(all), 2, "edits_below")},
 	} {
 		a := ask("Bash", `{"command":"ls"}`)
 		a.Terms = c.terms
-		if diff := cmp.Diff(c.want, actionsOf(render.Card([]store.Approval{a}, c.o))); diff != "" {
+		if diff := cmp.Diff(c.want, actionsOf(render.Card([]approvals.Approval{a}, c.o))); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}
-		both := render.Card([]store.Approval{a, named("other", ask("Bash", `{"command":"ls"}`))}, c.o)
+		both := render.Card([]approvals.Approval{a, named("other", ask("Bash", `{"command":"ls"}`))}, c.o)
 		want := append(slices.Clone(c.want), once...)
 		if !c.terms.Dangerous { // one block of buttons for both
 			want = append(slices.Clone(c.want[2:]), once[2:]...)
@@ -321,9 +321,9 @@ func TestPendingCardSaysHowItIsDecided(t *testing.T) {
 	a := ask("Bash", `{"command":"ls"}`)
 	a.Risks = []string{"network", "runs as root"}
 	a.DecisionReason = "Claude's own"
-	a.Terms = store.Terms{Rule: "Bash(sudo *)", Because: "root is asked about", Quorum: 2, Approvers: []string{approver, "S0GROUP"}, Dangerous: true}
-	a.Votes = []store.Vote{{UserID: approver, Allow: true}}
-	for _, list := range [][]store.Approval{{a}, {a, named("x", a)}} {
+	a.Terms = approvals.Terms{Rule: "Bash(sudo *)", Because: "root is asked about", Quorum: 2, Approvers: []string{approver, "S0GROUP"}, Dangerous: true}
+	a.Votes = []approvals.Vote{{UserID: approver, Allow: true}}
+	for _, list := range [][]approvals.Approval{{a}, {a, named("x", a)}} {
 		got := said(render.Card(list, render.Options{}))
 		for _, want := range []string{
 			"⚠️ *network · runs as root*", "rule `Bash(sudo *)`: root is asked about", "Claude Code says: Claude's own",
@@ -336,9 +336,9 @@ func TestPendingCardSaysHowItIsDecided(t *testing.T) {
 			}
 		}
 	}
-	a.Terms = store.Terms{RequesterMay: true, OnTimeout: store.TimeoutDeny, Quorum: 2}
+	a.Terms = approvals.Terms{RequesterMay: true, OnTimeout: approvals.TimeoutDeny, Quorum: 2}
 	a.Votes = nil
-	got := said(render.Card([]store.Approval{a}, render.Options{}))
+	got := said(render.Card([]approvals.Approval{a}, render.Options{}))
 	for want, there := range map[string]bool{
 		"*2 people have to approve*": true, "then it counts as denied": true, "`approve 7K2QX`": true, "person who asked": false,
 	} {
@@ -353,28 +353,28 @@ func TestANotificationSaysWhoDecides(t *testing.T) {
 	t.Parallel()
 	a := ask("Bash", `{"command":"ls"}`)
 	question := ask("AskUserQuestion", `{"questions":[{"question":"Which?","options":[{"label":"a"},{"label":"b"}]}]}`)
-	question.Kind = store.ApprovalQuestion
+	question.Kind = approvals.Question
 	two := a
 	two.Terms.Quorum = 2
 	names := map[string]string{"U0ADA": "Ada", "U0LINUS": "Linus\n<!here>"}
 	for want, c := range map[string]struct {
-		list          []store.Approval
+		list          []approvals.Approval
 		mention, sent []string
 		isCopy        bool
 	}{
-		"<@U0GRACE> decides with the buttons, or replies “approve 7K2QX” or “deny 7K2QX”.":   {list: []store.Approval{a}, mention: []string{"U0GRACE"}},
-		"<@U0GRACE> or Ada decides with the buttons, or replies":                             {list: []store.Approval{a}, mention: []string{"U0GRACE"}, sent: []string{"U0ADA"}},
-		"Linus &lt;!here&gt; decides with the buttons":                                       {list: []store.Approval{a}, sent: []string{"U0LINUS"}},
-		"<@U0GRACE> answers with the buttons, or replies “deny 7K2QX” to skip.":              {list: []store.Approval{question}, mention: []string{"U0GRACE"}},
-		"Ada decides with the buttons, or replies with the words in brackets":                {list: []store.Approval{a, named("x", a)}, sent: []string{"U0ADA"}},
-		"Whoever may approve decides with the buttons, or replies with the words in bracket": {list: []store.Approval{a, named("x", two)}, sent: []string{"U0ADA"}},
-		"\nWhoever may approve decides with the buttons, or replies “approve 7K2QX”":         {list: []store.Approval{two}, sent: []string{"U0ADA"}},
-		"\nWhoever may approve decides with the buttons, or replies “approve":                {list: []store.Approval{a}, sent: []string{"U0ADA", "U0LINUS", "U0GRACE"}},
-		"\nWhoever may approve decides with the buttons, or replies":                         {list: []store.Approval{a}, sent: []string{"U0NEW"}},
-		"\nDecide with the buttons.":                                                         {list: []store.Approval{a}, isCopy: true},
+		"<@U0GRACE> decides with the buttons, or replies “approve 7K2QX” or “deny 7K2QX”.":   {list: []approvals.Approval{a}, mention: []string{"U0GRACE"}},
+		"<@U0GRACE> or Ada decides with the buttons, or replies":                             {list: []approvals.Approval{a}, mention: []string{"U0GRACE"}, sent: []string{"U0ADA"}},
+		"Linus &lt;!here&gt; decides with the buttons":                                       {list: []approvals.Approval{a}, sent: []string{"U0LINUS"}},
+		"<@U0GRACE> answers with the buttons, or replies “deny 7K2QX” to skip.":              {list: []approvals.Approval{question}, mention: []string{"U0GRACE"}},
+		"Ada decides with the buttons, or replies with the words in brackets":                {list: []approvals.Approval{a, named("x", a)}, sent: []string{"U0ADA"}},
+		"Whoever may approve decides with the buttons, or replies with the words in bracket": {list: []approvals.Approval{a, named("x", two)}, sent: []string{"U0ADA"}},
+		"\nWhoever may approve decides with the buttons, or replies “approve 7K2QX”":         {list: []approvals.Approval{two}, sent: []string{"U0ADA"}},
+		"\nWhoever may approve decides with the buttons, or replies “approve":                {list: []approvals.Approval{a}, sent: []string{"U0ADA", "U0LINUS", "U0GRACE"}},
+		"\nWhoever may approve decides with the buttons, or replies":                         {list: []approvals.Approval{a}, sent: []string{"U0NEW"}},
+		"\nDecide with the buttons.":                                                         {list: []approvals.Approval{a}, isCopy: true},
 	} {
-		of := func(ids []string) func(store.Approval) []string {
-			return func(store.Approval) []string { return ids }
+		of := func(ids []string) func(approvals.Approval) []string {
+			return func(approvals.Approval) []string { return ids }
 		}
 		p := render.Card(c.list, render.Options{Calling: &render.Calling{
 			Mention: of(c.mention), Sent: of(c.sent), Copy: c.isCopy, Name: func(id string) string {
@@ -393,47 +393,47 @@ func TestANotificationSaysWhoDecides(t *testing.T) {
 // TestADecidedCardIsALine: who decided, what, and why not; nothing of the card is left.
 func TestADecidedCardIsALine(t *testing.T) {
 	t.Parallel()
-	quorum := func(a store.Approval) store.Approval {
+	quorum := func(a approvals.Approval) approvals.Approval {
 		a.Terms.Quorum = 2
-		a.Votes = []store.Vote{{UserID: asker, Allow: true}, {UserID: approver, Allow: true}}
+		a.Votes = []approvals.Vote{{UserID: asker, Allow: true}, {UserID: approver, Allow: true}}
 		return a
 	}
 	one := ask("Bash", `{"command":"ls"}`)
-	denied := quorum(decided(one, store.ApprovalDenied, approver, "button", ""))
+	denied := quorum(decided(one, approvals.Denied, approver, "button", ""))
 	denied.Votes[1].Allow = false
-	late := quorum(decided(one, store.ApprovalExpired, "", "", ""))
+	late := quorum(decided(one, approvals.Expired, "", "", ""))
 	late.Votes = late.Votes[:1]
-	changed := decided(one, store.ApprovalAllowed, approver, "modal", "")
-	changed.Edited = store.Edited{Times: 1, Input: []byte(`{"command":"ls -l"}`), By: approver}
+	changed := decided(one, approvals.Allowed, approver, "modal", "")
+	changed.Edited = approvals.Edited{Times: 1, Input: []byte(`{"command":"ls -l"}`), By: approver}
 	byAnother := changed
 	byAnother.Edited.By = asker
 	question := ask("AskUserQuestion", `{"questions":[{"question":"Which?","options":[{"label":"a"},{"label":"b"}]}]}`)
-	question.Kind, question.Answer = store.ApprovalQuestion, []byte(`{"answers":{"Which?":"a"}}`)
+	question.Kind, question.Answer = approvals.Question, []byte(`{"answers":{"Which?":"a"}}`)
 	host := ask("SandboxNetworkAccess", `{"host":"registry.npmjs.org","port":443}`)
 	for _, c := range []struct {
 		name string
-		a    store.Approval
+		a    approvals.Approval
 		want string
 	}{
-		{"approved", decided(one, store.ApprovalAllowed, approver, "button", ""), "✅ `ls` · approved by <@U0APPROVER>"},
-		{"two", quorum(decided(one, store.ApprovalAllowed, approver, "button", "")), "✅ `ls` · approved by <@U0ASKER> and <@U0APPROVER>"},
+		{"approved", decided(one, approvals.Allowed, approver, "button", ""), "✅ `ls` · approved by <@U0APPROVER>"},
+		{"two", quorum(decided(one, approvals.Allowed, approver, "button", "")), "✅ `ls` · approved by <@U0ASKER> and <@U0APPROVER>"},
 		{"changed", changed, "✅ `ls -l` · changed and approved by <@U0APPROVER>"},
 		{"changed by another", byAnother, "✅ `ls -l` · changed by <@U0ASKER>, approved by <@U0APPROVER>"},
-		{"denied", decided(one, store.ApprovalDenied, approver, "button", "Not on\na Friday."), "🚫 ~`ls`~ · denied by <@U0APPROVER>\n> Not on\n> a Friday."},
+		{"denied", decided(one, approvals.Denied, approver, "button", "Not on\na Friday."), "🚫 ~`ls`~ · denied by <@U0APPROVER>\n> Not on\n> a Friday."},
 		{"denied after one", denied, "🚫 ~`ls`~ · denied by <@U0APPROVER>"},
-		{"expired", decided(one, store.ApprovalExpired, "", "", ""), "⌛ ~`ls`~ · expired: nobody decided in time"},
+		{"expired", decided(one, approvals.Expired, "", "", ""), "⌛ ~`ls`~ · expired: nobody decided in time"},
 		{"one was not enough", late, "⌛ ~`ls`~ · expired: nobody decided in time (1 of 2 had approved: <@U0ASKER>)"},
-		{"cancelled", decided(one, store.ApprovalCancelled, "", "", ""), "⏹️ ~`ls`~ · cancelled: the turn was stopped"},
-		{"interrupted", decided(one, store.ApprovalInterrupted, "", "", ""), "🔌 ~`ls`~ · interrupted: the session ended before anybody decided"},
-		{"answered", decided(question, store.ApprovalAllowed, approver, "button", ""), "✅ “Which?” → *a* · answered by <@U0APPROVER>"},
-		{"skipped", decided(question, store.ApprovalDenied, approver, "button", ""), "🚫 ~Question `Which?`~ · skipped by <@U0APPROVER>"},
-		{"a host", decided(host, store.ApprovalAllowed, approver, "button", ""), "✅ Reach `registry.npmjs.org:443` · approved by <@U0APPROVER>"},
-		{"a host, too late", decided(host, store.ApprovalCancelled, "", "", ""), "⏹️ ~Reach `registry.npmjs.org:443`~ · cancelled: the turn ended"},
+		{"cancelled", decided(one, approvals.Cancelled, "", "", ""), "⏹️ ~`ls`~ · cancelled: the turn was stopped"},
+		{"interrupted", decided(one, approvals.Interrupted, "", "", ""), "🔌 ~`ls`~ · interrupted: the session ended before anybody decided"},
+		{"answered", decided(question, approvals.Allowed, approver, "button", ""), "✅ “Which?” → *a* · answered by <@U0APPROVER>"},
+		{"skipped", decided(question, approvals.Denied, approver, "button", ""), "🚫 ~Question `Which?`~ · skipped by <@U0APPROVER>"},
+		{"a host", decided(host, approvals.Allowed, approver, "button", ""), "✅ Reach `registry.npmjs.org:443` · approved by <@U0APPROVER>"},
+		{"a host, too late", decided(host, approvals.Cancelled, "", "", ""), "⏹️ ~Reach `registry.npmjs.org:443`~ · cancelled: the turn ended"},
 	} {
-		if got := said(render.Card([]store.Approval{c.a}, render.Options{})); got != c.want+"\n" {
+		if got := said(render.Card([]approvals.Approval{c.a}, render.Options{})); got != c.want+"\n" {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
-		if got := said(render.Card([]store.Approval{c.a, one}, render.Options{})); !strings.Contains(got, "*1* · "+c.want) {
+		if got := said(render.Card([]approvals.Approval{c.a, one}, render.Options{})); !strings.Contains(got, "*1* · "+c.want) {
 			t.Errorf("%s, in a row: %q is not said:\n%s", c.name, c.want, got)
 		}
 	}
@@ -444,13 +444,13 @@ func TestVotesChangeTheBlockIDs(t *testing.T) {
 	a := ask("Bash", `{"command":"ls"}`)
 	a.Terms.Quorum = 2
 	ids := func() (out []string) {
-		for _, b := range render.Card([]store.Approval{a}, render.Options{}).Blocks {
+		for _, b := range render.Card([]approvals.Approval{a}, render.Options{}).Blocks {
 			out = append(out, b.ID())
 		}
 		return out
 	}
 	before := ids()
-	a.Votes = []store.Vote{{UserID: approver, Allow: true}}
+	a.Votes = []approvals.Vote{{UserID: approver, Allow: true}}
 	for _, id := range ids() {
 		if slices.Contains(before, id) {
 			t.Errorf("block %s is the same before and after a vote", id)
@@ -462,19 +462,19 @@ func TestVotesChangeTheBlockIDs(t *testing.T) {
 func TestOutsideIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	a := ask("Write", `{"file_path":"/etc/passwd","content":"x"}`)
-	a.Terms = store.Terms{Rule: "default: what no rule allows is asked", Because: "/etc/passwd is outside the workspace"}
-	if said := texts(render.Card([]store.Approval{a}, render.Options{}).Blocks); strings.Count(said, "outside the workspace") != 1 || !strings.Contains(said, "/etc/passwd") {
+	a.Terms = approvals.Terms{Rule: "default: what no rule allows is asked", Because: "/etc/passwd is outside the workspace"}
+	if said := texts(render.Card([]approvals.Approval{a}, render.Options{}).Blocks); strings.Count(said, "outside the workspace") != 1 || !strings.Contains(said, "/etc/passwd") {
 		t.Errorf("a file: %s", said)
 	}
 	a = ask("Read", `{"file_path":"/etc/passwd","limit":5}`)
-	a.Terms = store.Terms{Rule: "default: reading outside the workspace is asked", Because: "/etc/passwd is outside the workspace"}
-	page := render.Card([]store.Approval{a}, render.Options{})
+	a.Terms = approvals.Terms{Rule: "default: reading outside the workspace is asked", Because: "/etc/passwd is outside the workspace"}
+	page := render.Card([]approvals.Approval{a}, render.Options{})
 	if said := texts(page.Blocks); strings.Contains(said, "passwd is outside") || strings.Count(said, "/etc/passwd") != 1 || !strings.Contains(said, "limit: 5") || !strings.HasPrefix(page.Text, "Read `/etc/passwd`") {
 		t.Errorf("a file that is read: %s; %s", said, page.Text)
 	}
 	a = ask("mcp__x__y", `{}`)
-	a.Terms = store.Terms{Rule: "default: what no rule allows is asked", Because: "/etc/passwd is outside the workspace"}
-	if said := texts(render.Card([]store.Approval{a}, render.Options{}).Blocks); !strings.Contains(said, "/etc/passwd is outside the workspace") {
+	a.Terms = approvals.Terms{Rule: "default: what no rule allows is asked", Because: "/etc/passwd is outside the workspace"}
+	if said := texts(render.Card([]approvals.Approval{a}, render.Options{}).Blocks); !strings.Contains(said, "/etc/passwd is outside the workspace") {
 		t.Errorf("another tool: %s", said)
 	}
 }
@@ -497,7 +497,7 @@ func TestACardDoesNotSayWhatIsPlain(t *testing.T) {
 				t.Errorf("%s: the whole request does not say which rule would allow it: %s", rule, all)
 			}
 		}
-		got := string(asJSON(t, render.Card([]store.Approval{a}, render.Options{})))
+		got := string(asJSON(t, render.Card([]approvals.Approval{a}, render.Options{})))
 		for _, word := range []string{"default", "no rule allows", a.Workspace} {
 			if strings.Contains(got, word) {
 				t.Errorf("%s: the card says %q", rule, word)

@@ -9,7 +9,7 @@ import (
 	"deckhand/internal/money"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/report"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // What Slack's charts hold.
@@ -70,7 +70,7 @@ func byUnit(unit string) string {
 func costsByGroup(a report.Answer, names report.Names) *slack.DataVisualizationBlock {
 	lines, others, more := a.Top(chartBars)
 	labels := a.Labels(a.By, lines, names)
-	if a.By == store.ByModel {
+	if a.By == ledger.ByModel {
 		for i, l := range lines {
 			labels[i] = ModelName(l.Key)
 		}

@@ -11,7 +11,8 @@ import (
 	"deckhand/internal/plaintext"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/threads"
 )
 
 // CostReportView is an answer about costs, with what is needed to show it.
@@ -19,11 +20,11 @@ type CostReportView struct {
 	Answer report.Answer
 	Names  report.Names
 	// Link is the address of a thread, or empty; nil links nothing.
-	Link func(store.ThreadKey) string
+	Link func(threads.ThreadKey) string
 	// Beside are sums that stand by the answer and are no part of it.
 	Beside []CostBeside
 	// Titles are those of threads that all who see the report may read, without secrets.
-	Titles map[store.ThreadKey]string
+	Titles map[threads.ThreadKey]string
 	// Notes are sentences that explain the answer, besides the answer's own.
 	Notes []string
 }
@@ -36,11 +37,11 @@ type CostBeside struct {
 }
 
 // CostRows is how many lines of a grouping a page shows; the others are summed up.
-func CostRows(by store.CostGroup) int {
+func CostRows(by ledger.CostGroup) int {
 	switch by {
-	case store.ByDay, store.ByMonth:
+	case ledger.ByDay, ledger.ByMonth:
 		return 62
-	case store.ByNothing, store.ByUser, store.ByChannel, store.ByProject, store.ByModel, store.ByThread:
+	case ledger.ByNothing, ledger.ByUser, ledger.ByChannel, ledger.ByProject, ledger.ByModel, ledger.ByThread:
 	}
 	return 25
 }
@@ -78,7 +79,7 @@ func CostReport(v CostReportView) Page {
 	if len(a.Lines) > 0 {
 		blocks = append(blocks, v.table())
 	}
-	if a.By != store.ByThread && len(a.Threads) > 0 {
+	if a.By != ledger.ByThread && len(a.Threads) > 0 {
 		blocks = append(blocks, section("costs:threads", v.threads()))
 	}
 	if notes := append(a.Notes(), v.Notes...); len(notes) > 0 {
@@ -100,7 +101,7 @@ func (v CostReportView) text(title string) string {
 	}
 	top, others, more := a.Top(10)
 	labels := a.Labels(a.By, top, v.Names)
-	if a.By == store.ByThread {
+	if a.By == ledger.ByThread {
 		labels = v.titled(top, labels)
 	}
 	for i, l := range top {
@@ -179,9 +180,9 @@ func costColumns(a report.Answer) []costColumn {
 	}
 	cols = append(cols, costColumn{"Share", func(l report.Line) string { return l.ShareText() }})
 	switch a.By {
-	case store.ByUser, store.ByChannel, store.ByProject, store.ByModel:
+	case ledger.ByUser, ledger.ByChannel, ledger.ByProject, ledger.ByModel:
 		cols = append(cols, costColumn{"Change", func(l report.Line) string { return l.ChangeText() }})
-	case store.ByNothing, store.ByThread, store.ByDay, store.ByMonth:
+	case ledger.ByNothing, ledger.ByThread, ledger.ByDay, ledger.ByMonth:
 	}
 	cols = append(
 		cols,
@@ -193,7 +194,7 @@ func costColumns(a report.Answer) []costColumn {
 			return "–"
 		}},
 	)
-	if a.By == store.ByModel {
+	if a.By == ledger.ByModel {
 		return append(
 			cols,
 			costColumn{"In", func(l report.Line) string { return report.Tokens(l.Input) }},
@@ -209,7 +210,7 @@ func (v CostReportView) table() *slack.TableBlock {
 	table := slack.NewTableBlock("costs:table")
 	cols := costColumns(a)
 	head := []string{capital(string(a.By))}
-	names := a.By == store.ByUser || a.By == store.ByChannel || a.By == store.ByThread // which can be long
+	names := a.By == ledger.ByUser || a.By == ledger.ByChannel || a.By == ledger.ByThread // which can be long
 	table.ColumnSettings = []slack.ColumnSetting{{Align: slack.ColumnAlignmentLeft, IsWrapped: names}}
 	for _, c := range cols {
 		head = append(head, c.head)
@@ -227,7 +228,7 @@ func (v CostReportView) table() *slack.TableBlock {
 	labels := v.labels(lines)
 	for i, l := range lines {
 		name := cells(plaintext.Clip(labels[i], 60))[0]
-		if a.By == store.ByThread {
+		if a.By == ledger.ByThread {
 			name = v.linkCell(l, labels[i])
 		}
 		table.AddRow(append([]slack.TableCell{name}, cells(values(l)...)...)...)
@@ -248,15 +249,15 @@ func (v CostReportView) labels(lines []report.Line) []string {
 	labels := a.Labels(a.By, lines, v.Names)
 	p := a.Question.Period
 	switch {
-	case a.By == store.ByThread:
+	case a.By == ledger.ByThread:
 		labels = v.titled(lines, labels)
-	case a.By == store.ByDay && p.From.Year() == p.LastDay().Year():
+	case a.By == ledger.ByDay && p.From.Year() == p.LastDay().Year():
 		for i, l := range lines {
 			if day, err := time.Parse(time.DateOnly, l.Key); err == nil {
 				labels[i] = strings.ReplaceAll(day.Format("Mon 2 Jan"), " ", nbsp)
 			}
 		}
-	case a.By == store.ByModel:
+	case a.By == ledger.ByModel:
 		seen := map[string]int{}
 		for _, l := range lines {
 			seen[ModelName(l.Key)]++
@@ -299,7 +300,7 @@ func (v CostReportView) linkCell(l report.Line, label string) slack.TableCell {
 func (v CostReportView) threads() string {
 	a := v.Answer
 	lines := []string{"*Most expensive threads*"}
-	labels := v.titled(a.Threads, a.Labels(store.ByThread, a.Threads, v.Names))
+	labels := v.titled(a.Threads, a.Labels(ledger.ByThread, a.Threads, v.Names))
 	for i, l := range a.Threads {
 		address := ""
 		if v.Link != nil && l.ThreadKey.ThreadTS != "" {

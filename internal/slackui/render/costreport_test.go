@@ -11,12 +11,13 @@ import (
 
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/threads"
 )
 
 // costAnswer is an answer to a question asked on 21 November 2026, with lines of the
 // keys and made-up figures.
-func costAnswer(t *testing.T, words string, by store.CostGroup, keys ...string) report.Answer {
+func costAnswer(t *testing.T, words string, by ledger.CostGroup, keys ...string) report.Answer {
 	t.Helper()
 	q, err := report.Parse(words, report.Context{Now: time.Date(2026, 11, 21, 15, 0, 0, 0, time.UTC), Asker: asker})
 	if err != nil {
@@ -25,15 +26,15 @@ func costAnswer(t *testing.T, words string, by store.CostGroup, keys ...string) 
 	a := report.Answer{Question: q, By: by, Previous: q.Period.Previous()}
 	for i, key := range keys {
 		n := int64(len(keys) - i)
-		l := report.Line{Before: n * 900_000, Compared: by != store.ByDay && by != store.ByThread}
-		l.CostLine = store.CostLine{
+		l := report.Line{Before: n * 900_000, Compared: by != ledger.ByDay && by != ledger.ByThread}
+		l.CostLine = ledger.CostLine{
 			Key: key, Turns: 3 * n, Approved: n, Entries: n, Input: 1200 * n, Output: 34_000 * n, CacheRead: 5_600_000 * n, MicroUSD: n * 1_234_567,
 		}
 		if i == 1 {
 			l.EstimatedMicroUSD = 1000
 		}
-		if by == store.ByThread {
-			l.ThreadKey, l.Project = store.ThreadKey{TeamID: "T1", ChannelID: "C0DEV", ThreadTS: fmt.Sprintf("17955%05d.000100", i*60)}, "web"
+		if by == ledger.ByThread {
+			l.ThreadKey, l.Project = threads.ThreadKey{TeamID: "T1", ChannelID: "C0DEV", ThreadTS: fmt.Sprintf("17955%05d.000100", i*60)}, "web"
 		}
 		a.Lines = append(a.Lines, l)
 		a.Total.Turns += l.Turns
@@ -68,14 +69,14 @@ func TestCostReport(t *testing.T) {
 	t.Parallel()
 	j := newJudge(t)
 	names := called{asker: "ada", "U0LEFT": "bob", "C0DEV": "dev", "U0EVIL": "<!channel> @here *x*"}
-	link := func(k store.ThreadKey) string {
+	link := func(k threads.ThreadKey) string {
 		return "https://example.slack.com/archives/" + k.ChannelID + "/p" + strings.ReplaceAll(k.ThreadTS, ".", "")
 	}
-	threads := costAnswer(t, "last week by thread", store.ByThread, numbered("", 40)...)
-	full := costAnswer(t, "last month by user", store.ByUser, asker, "U0LEFT", "U0EVIL", "U0UNKNOWN")
+	threads := costAnswer(t, "last week by thread", ledger.ByThread, numbered("", 40)...)
+	full := costAnswer(t, "last month by user", ledger.ByUser, asker, "U0LEFT", "U0EVIL", "U0UNKNOWN")
 	full.Threads = threads.Lines[:3]
 	full.Total.ContractMicroUSD = 2_000_000
-	days := costAnswer(t, "this month by day", store.ByDay, "2026-11-01", "2026-11-02", "2026-11-20")
+	days := costAnswer(t, "this month by day", ledger.ByDay, "2026-11-01", "2026-11-02", "2026-11-20")
 	for i := range 21 {
 		days.Series.Points = append(days.Series.Points, report.Point{Label: fmt.Sprintf("%d Nov", i+1), MicroUSD: int64(i) * 1_000_000})
 	}
@@ -83,11 +84,11 @@ func TestCostReport(t *testing.T) {
 	for name, v := range map[string]render.CostReportView{
 		"by user":   {Answer: full},
 		"by thread": {Answer: threads},
-		"by model":  {Answer: costAnswer(t, "today by model", store.ByModel, "claude-sonnet-4-5-20250929", "claude-haiku-4-5-20251001")},
+		"by model":  {Answer: costAnswer(t, "today by model", ledger.ByModel, "claude-sonnet-4-5-20250929", "claude-haiku-4-5-20251001")},
 		"by day":    {Answer: days, Notes: []string{"Days are those of Europe/Berlin."}},
-		"many":      {Answer: costAnswer(t, "2026 by user", store.ByUser, numbered("U0LONG", 3000)...)},
-		"nothing":   {Answer: costAnswer(t, "yesterday", store.ByProject)},
-		"for one":   {Answer: costAnswer(t, "today for me", store.ByProject, "web"), Beside: []render.CostBeside{{Name: "This thread", Says: "since it began", Sum: full.Lines[0]}}},
+		"many":      {Answer: costAnswer(t, "2026 by user", ledger.ByUser, numbered("U0LONG", 3000)...)},
+		"nothing":   {Answer: costAnswer(t, "yesterday", ledger.ByProject)},
+		"for one":   {Answer: costAnswer(t, "today for me", ledger.ByProject, "web"), Beside: []render.CostBeside{{Name: "This thread", Says: "since it began", Sum: full.Lines[0]}}},
 	} {
 		v.Names, v.Link = names, link
 		p := render.CostReport(v)
@@ -119,7 +120,7 @@ func TestChartLabels(t *testing.T) {
 		names[keys[i]] = "somebody with a rather long name"
 	}
 	var chart *slack.DataVisualizationBlock
-	for _, b := range render.CostReport(render.CostReportView{Answer: costAnswer(t, "today by user", store.ByUser, keys...), Names: names}).Blocks {
+	for _, b := range render.CostReport(render.CostReportView{Answer: costAnswer(t, "today by user", ledger.ByUser, keys...), Names: names}).Blocks {
 		if c, ok := b.(*slack.DataVisualizationBlock); ok {
 			chart = c
 		}

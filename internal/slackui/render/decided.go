@@ -13,7 +13,7 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // What people were asked about is a line once it is decided: in the message of its turn, and
@@ -24,14 +24,14 @@ const decidedReason = 500
 
 // notRun reports whether a request ended without letting its call run.
 func notRun(r ask.Request) bool {
-	return r.Status != "" && r.Status != store.ApprovalPending && r.Status != store.ApprovalAllowed
+	return r.Status != "" && r.Status != approvals.Pending && r.Status != approvals.Allowed
 }
 
 // decision says how a request ended, and who ended it.
 func (v *turnView) decision(r ask.Request) string {
 	verb, ended, kind := "approved", "", view.Tools[r.ToolName]
 	switch r.Status {
-	case store.ApprovalAllowed:
+	case approvals.Allowed:
 		switch {
 		case kind.Allowed != "":
 			verb = kind.Allowed
@@ -40,17 +40,17 @@ func (v *turnView) decision(r ask.Request) string {
 		case r.ChangedBy != "":
 			verb = "changed by " + mentionAny(r.ChangedBy) + ", approved"
 		}
-	case store.ApprovalDenied:
+	case approvals.Denied:
 		verb = cmp.Or(kind.Denied, "denied")
-	case store.ApprovalExpired:
+	case approvals.Expired:
 		ended = "expired: nobody decided in time"
-	case store.ApprovalCancelled:
+	case approvals.Cancelled:
 		if ended = "cancelled: the turn was stopped"; r.Host != "" {
 			ended = "cancelled: the turn ended"
 		}
-	case store.ApprovalInterrupted:
+	case approvals.Interrupted:
 		ended = "interrupted: the session ended before anybody decided"
-	case store.ApprovalPending:
+	case approvals.Pending:
 		return ""
 	}
 	by := slices.DeleteFunc(slices.Clone(r.By), func(id string) bool { return id == "" })
@@ -110,14 +110,14 @@ func (v *turnView) answers(t *claude.ToolUse, r ask.Request) string {
 
 // approvedPlan is the text of a plan that people have approved, which the thread keeps.
 func (v *turnView) approvedPlan(t *claude.ToolUse) string {
-	if t.Name != view.PlanTool || v.asked[t.ID].Status != store.ApprovalAllowed {
+	if t.Name != view.PlanTool || v.asked[t.ID].Status != approvals.Allowed {
 		return ""
 	}
 	return strings.TrimSpace(mrkdwn.Clean(v.readable(v.o.redact(plaintext.Printable(gjson.GetBytes(t.Input, "plan").String())), true)))
 }
 
 // decidedLine is an approval that has ended as one line, without what came out of its call.
-func decidedLine(a store.Approval, o Options) string {
+func decidedLine(a approvals.Approval, o Options) string {
 	r := ask.RequestOf(a)
 	v := &turnView{o: o, workspace: a.Workspace, asked: map[string]ask.Request{a.ToolUseID: r}}
 	if r.Host != "" {
@@ -127,7 +127,7 @@ func decidedLine(a store.Approval, o Options) string {
 }
 
 // decided is a card on which nothing waits any more: a line for each request.
-func (c *card) decided(list []store.Approval) Page {
+func (c *card) decided(list []approvals.Approval) Page {
 	c.a = list[0]
 	all, said := make([]row, len(list)), make([]string, len(list))
 	for i, a := range list {

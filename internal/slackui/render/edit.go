@@ -8,7 +8,7 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // fieldInput is the field's place in the modal.
@@ -33,7 +33,7 @@ func fieldInput(f view.FormField, value string) slack.Block {
 
 // EditModal is the modal in which somebody changes what a call is about to do. ok is false
 // if it may not be changed, or cannot be.
-func EditModal(a store.Approval, o Options) (v slack.ModalViewRequest, ok bool) {
+func EditModal(a approvals.Approval, o Options) (v slack.ModalViewRequest, ok bool) {
 	c := card{a: a, o: o}
 	text, _ := view.Editable(a, o.redact)
 	if text == "" {
@@ -70,7 +70,7 @@ func (c *card) changed(most int) {
 		return
 	}
 	asked := a
-	asked.Edited = store.Edited{}
+	asked.Edited = approvals.Edited{}
 	diff, minus, plus := lineDiff(view.Changeable(asked), view.Changeable(a))
 	c.context("*Changed by* " + c.person(a.Edited.By) + " (" + plusMinus(plus, minus) + "). This is what is to be decided about now; approvals from before do not count. SHA-256 of the input: " +
 		mrkdwn.Code(hex.EncodeToString(a.Edited.SHA256[:])))

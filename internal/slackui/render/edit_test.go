@@ -9,7 +9,8 @@ import (
 
 	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/forges"
 )
 
 func written(text string) view.Inputs {
@@ -17,8 +18,8 @@ func written(text string) view.Inputs {
 }
 
 // changedTo is an approval whose input somebody has changed.
-func changedTo(a store.Approval, input string) store.Approval {
-	a.Edited = store.Edited{Times: a.Edited.Times + 1, Input: []byte(input), SHA256: sha256.Sum256([]byte(input)), By: approver}
+func changedTo(a approvals.Approval, input string) approvals.Approval {
+	a.Edited = approvals.Edited{Times: a.Edited.Times + 1, Input: []byte(input), SHA256: sha256.Sum256([]byte(input)), By: approver}
 	return a
 }
 
@@ -27,11 +28,11 @@ func changedTo(a store.Approval, input string) store.Approval {
 func TestWhatMayBeChanged(t *testing.T) {
 	t.Parallel()
 	secret := render.Options{Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "•••") }}
-	bash := func(command string) store.Approval { return ask("Bash", `{"command":`+quoted(command)+`}`) }
+	bash := func(command string) approvals.Approval { return ask("Bash", `{"command":`+quoted(command)+`}`) }
 	fixed, dangerous, two := bash("ls"), bash("ls"), bash("ls")
 	fixed.Terms.Fixed, dangerous.Terms.Dangerous, two.Terms.Quorum = true, true, 2
 	for name, c := range map[string]struct {
-		a  store.Approval
+		a  approvals.Approval
 		ok bool
 	}{
 		"a command":             {bash("ls -l\nls"), true},
@@ -53,7 +54,7 @@ func TestWhatMayBeChanged(t *testing.T) {
 		"no text":               {ask("Bash", `{"command":["ls"]}`), false},
 		"no object":             {ask("Bash", `[]`), false},
 		"a question":            {question(`{"questions":[{"question":"Which?"}]}`), false},
-		"decided":               {decided(bash("ls"), store.ApprovalAllowed, approver, "button", ""), false},
+		"decided":               {decided(bash("ls"), approvals.Allowed, approver, "button", ""), false},
 	} {
 		v, ok := render.EditModal(c.a, secret)
 		if ok != c.ok {
@@ -96,9 +97,9 @@ func TestParseEdit(t *testing.T) {
 func TestAPullRequestIsChanged(t *testing.T) {
 	t.Parallel()
 	const tool = "mcp__deckhand__open_pull_request"
-	pull := func(input string) store.Approval {
+	pull := func(input string) approvals.Approval {
 		a := ask(tool, input)
-		a.Push = &store.Push{Refs: []store.PushRef{{Name: "refs/heads/deckhand/1", New: "ab"}}, Pull: &store.PushPull{Title: "one", Branch: "deckhand/1", Base: "main", Draft: true}}
+		a.Push = &forges.Push{Refs: []forges.PushRef{{Name: "refs/heads/deckhand/1", New: "ab"}}, Pull: &forges.PushPull{Title: "one", Branch: "deckhand/1", Base: "main", Draft: true}}
 		return a
 	}
 	open := pull(`{"title":"one","body":"text"}`)
@@ -147,7 +148,7 @@ func TestAPullRequestIsChanged(t *testing.T) {
 			t.Errorf("%s: %s, %v, want %s", c.input, got, err, c.want)
 		}
 	}
-	said := texts(render.Card([]store.Approval{changedTo(pull(`{"title":"one","body":"text"}`), `{"title":"two","body":"text","draft":false}`)}, render.Options{}).Blocks)
+	said := texts(render.Card([]approvals.Approval{changedTo(pull(`{"title":"one","body":"text"}`), `{"title":"two","body":"text","draft":false}`)}, render.Options{}).Blocks)
 	if !strings.Contains(said, "Open a pull request") || !strings.Contains(said, ": two") || !strings.Contains(said, "- Title: one\n+ Title: two") {
 		t.Errorf("the card says %s", said)
 	}
@@ -180,16 +181,16 @@ func TestAChangedCard(t *testing.T) {
 			t.Errorf("%q is an input that was shown", bad)
 		}
 	}
-	for _, list := range [][]store.Approval{{a}, {a, named("other", before)}} {
+	for _, list := range [][]approvals.Approval{{a}, {a, named("other", before)}} {
 		if got := said(render.Card(list, render.Options{})); !strings.Contains(got, "Changed by") || !strings.Contains(got, "- rm -rf .\n+ rm -rf build") ||
 			!strings.Contains(got, "a8b5e7") && !strings.Contains(got, "SHA-256") || strings.Contains(got, "Always allow") {
 			t.Errorf("a card of %d: %s", len(list), got)
 		}
 	}
-	if got := said(render.Card([]store.Approval{decided(a, store.ApprovalAllowed, approver, "edited", "")}, render.Options{})); !strings.Contains(got, "`rm -rf build` · changed and approved by <@"+approver+">") {
+	if got := said(render.Card([]approvals.Approval{decided(a, approvals.Allowed, approver, "edited", "")}, render.Options{})); !strings.Contains(got, "`rm -rf build` · changed and approved by <@"+approver+">") {
 		t.Errorf("approved: %s", got)
 	}
-	if got := said(render.Card([]store.Approval{decided(a, store.ApprovalDenied, approver, "button", "")}, render.Options{})); strings.Contains(got, "changed") {
+	if got := said(render.Card([]approvals.Approval{decided(a, approvals.Denied, approver, "button", "")}, render.Options{})); strings.Contains(got, "changed") {
 		t.Errorf("denied: %s", got)
 	}
 }
@@ -200,7 +201,7 @@ func TestWhatIsTouchedIsShown(t *testing.T) {
 	a := ask("Bash", `{"command":"rm -rf build *.log"}`)
 	a.Touches = []byte(`{"touches":[{"verb":"deletes","path":"build","is":"folder","files":3,"bytes":1500,"over":true},{"verb":"deletes","path":"/etc/x","outside":true,"is":""},
 		{"verb":"writes","path":"a` + "`<!channel>" + `","is":"new"}],"more":4,"hosts":["example.com"],"unknown":["what ./x.sh does"]}`)
-	got := texts(render.Card([]store.Approval{a}, render.Options{}).Blocks)
+	got := texts(render.Card([]approvals.Approval{a}, render.Options{}).Blocks)
 	for _, want := range []string{"deletes `build` (a folder, more than 3 files, 1.5 kB)", "(outside the workspace)", "(not there yet)", "4 more files and folders", "connects to `example.com`", "Other effects can't be predicted: what ./x.sh does."} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the card does not say %q: %s", want, got)
@@ -210,10 +211,10 @@ func TestWhatIsTouchedIsShown(t *testing.T) {
 		t.Error("a file's name calls the channel")
 	}
 	a.Touches = []byte(`{"unknown":["what the code that npm runs does"]}`)
-	if got := texts(render.Card([]store.Approval{a}, render.Options{}).Blocks); !strings.Contains(got, "Effects can't be predicted: what the code that npm runs does.") {
+	if got := texts(render.Card([]approvals.Approval{a}, render.Options{}).Blocks); !strings.Contains(got, "Effects can't be predicted: what the code that npm runs does.") {
 		t.Errorf("nothing but what is not known: %s", got)
 	}
-	if got := texts(render.Card([]store.Approval{decided(a, store.ApprovalAllowed, approver, "button", "")}, render.Options{}).Blocks); strings.Contains(got, "touch") {
+	if got := texts(render.Card([]approvals.Approval{decided(a, approvals.Allowed, approver, "button", "")}, render.Options{}).Blocks); strings.Contains(got, "touch") {
 		t.Errorf("decided: %s", got)
 	}
 }

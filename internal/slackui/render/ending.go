@@ -1,49 +1,51 @@
 package render
 
-import "deckhand/internal/store"
+import (
+	"deckhand/internal/store/approvals"
+)
 
 // statusWord is how an approval ended, in a word.
-func statusWord(a store.Approval) string {
+func statusWord(a approvals.Approval) string {
 	switch a.Status {
-	case store.ApprovalAllowed:
+	case approvals.Allowed:
 		switch {
-		case a.Kind == store.ApprovalQuestion:
+		case a.Kind == approvals.Question:
 			return "Answered"
 		case a.DecidedVia == "rule" || a.DecidedVia == "grant":
 			return "Allowed"
 		}
 		return "Approved"
-	case store.ApprovalDenied:
-		if a.Kind == store.ApprovalQuestion {
+	case approvals.Denied:
+		if a.Kind == approvals.Question {
 			return "Skipped"
 		}
 		return "Denied"
-	case store.ApprovalExpired:
+	case approvals.Expired:
 		return "Expired"
-	case store.ApprovalCancelled:
+	case approvals.Cancelled:
 		return "Cancelled"
-	case store.ApprovalInterrupted:
+	case approvals.Interrupted:
 		return "Interrupted"
-	case store.ApprovalPending:
+	case approvals.Pending:
 		return "Pending"
 	}
 	return string(a.Status)
 }
 
 // statusSign is the emoji for a status.
-func statusSign(s store.ApprovalStatus) string {
+func statusSign(s approvals.Status) string {
 	switch s {
-	case store.ApprovalAllowed:
+	case approvals.Allowed:
 		return "✅"
-	case store.ApprovalDenied:
+	case approvals.Denied:
 		return "🚫"
-	case store.ApprovalExpired:
+	case approvals.Expired:
 		return "⌛"
-	case store.ApprovalCancelled:
+	case approvals.Cancelled:
 		return "⏹️"
-	case store.ApprovalInterrupted:
+	case approvals.Interrupted:
 		return "🔌"
-	case store.ApprovalPending:
+	case approvals.Pending:
 		return "✋"
 	}
 	return "❔"

@@ -11,7 +11,7 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/turns"
 )
 
 // feedback are the buttons below the answer of a turn that is done; nil where the model
@@ -48,7 +48,7 @@ func WhyBad(turnID int64) slack.ModalViewRequest {
 }
 
 // feedbackLine says how people liked the answers, by project; empty if nobody said.
-func feedbackLine(list []store.FeedbackStats) string {
+func feedbackLine(list []turns.FeedbackStats) string {
 	var parts []string
 	for _, f := range list[:min(len(list), 10)] {
 		parts = append(parts, mrkdwn.EscapeWithin(f.Project, 60)+" "+withShare(f.Good, f.Good+f.Bad)+" of "+count(int(f.Good+f.Bad)))

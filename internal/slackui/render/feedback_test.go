@@ -10,7 +10,7 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/turns"
 )
 
 // The buttons stand below the answer of a turn that is done, once, and hold nothing of it.
@@ -69,11 +69,11 @@ func TestParseFeedback(t *testing.T) {
 func TestFeedbackReport(t *testing.T) {
 	t.Parallel()
 	v := view.FeedbackReport{
-		Period: "the last 30 days", Projects: []store.FeedbackStats{{Project: "<!here>", Good: 1, Bad: 2}}, More: 3, Hidden: 2,
+		Period: "the last 30 days", Projects: []turns.FeedbackStats{{Project: "<!here>", Good: 1, Bad: 2}}, More: 3, Hidden: 2,
 		Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "…") },
 	}
 	for range 60 {
-		v.Reasons = append(v.Reasons, view.FeedbackReason{Permalink: "https://t.slack.com/archives/C1/p1", FeedbackReason: store.FeedbackReason{
+		v.Reasons = append(v.Reasons, view.FeedbackReason{Permalink: "https://t.slack.com/archives/C1/p1", FeedbackReason: turns.FeedbackReason{
 			Project: "web", ChannelID: "C0ENG", UserID: asker, At: time.Now(), Reason: strings.Repeat("<!channel> \u202ehunter2 & `x` *b*\n", 20),
 		}})
 	}

@@ -12,7 +12,7 @@ import (
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 var withFiles = render.Options{Files: true}
@@ -199,7 +199,7 @@ func TestASubagentsWordsAreNoAnswer(t *testing.T) {
 	words := text(strings.Repeat("a subagent's own words ", 2000))
 	words.ParentID = "t0"
 	turn := ended(agent.TurnDone, call, words, text("It is there."))
-	turn.Cards = []asked.Card{{ID: "card", From: 1, Requests: []asked.Request{{ToolUseID: "t9", ToolName: "Bash", Status: store.ApprovalAllowed}}}}
+	turn.Cards = []asked.Card{{ID: "card", From: 1, Requests: []asked.Request{{ToolUseID: "t9", ToolName: "Bash", Status: approvals.Allowed}}}}
 	posted := withFiles
 	posted.Posted = true
 	pages := render.Turn(turn, posted)

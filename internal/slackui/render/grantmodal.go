@@ -10,7 +10,7 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // The blocks and actions of the inputs in these modals.
@@ -19,15 +19,15 @@ const ()
 const grantTimeDefault = 3 // 7 days
 
 // scopeLabel says in plain words where a grant holds.
-func scopeLabel(s store.GrantScope, project string) string {
+func scopeLabel(s approvals.GrantScope, project string) string {
 	switch s {
-	case store.GrantSession:
+	case approvals.GrantSession:
 		return "This session, until it ends or is cleared"
-	case store.GrantThread:
+	case approvals.GrantThread:
 		return "This thread"
-	case store.GrantChannel:
+	case approvals.GrantChannel:
 		return "This channel"
-	case store.GrantProject:
+	case approvals.GrantProject:
 		const before = "The whole project "
 		return before + plaintext.Clip(plaintext.OneLine(plaintext.Visible(project)), optionMax-len(before))
 	}
@@ -38,7 +38,7 @@ func scopeLabel(s store.GrantScope, project string) string {
 // the offers (at most 10 are shown), where, and until when. Without an offer or a
 // scope it says that no rule can be made. below starts it with edits below the file's folder,
 // in this thread, for an hour.
-func GrantModal(a store.Approval, offers []view.GrantOffer, scopes []store.GrantScope, below bool, o Options) slack.ModalViewRequest {
+func GrantModal(a approvals.Approval, offers []view.GrantOffer, scopes []approvals.GrantScope, below bool, o Options) slack.ModalViewRequest {
 	v := modal("Always allow", view.CallbackGrant, view.Ref(a))
 	c := card{a: a, o: o}
 	c.asked(600)
@@ -70,7 +70,7 @@ func GrantModal(a store.Approval, offers []view.GrantOffer, scopes []store.Grant
 	until.InitialOption = times[grantTimeDefault]
 	if below {
 		which.InitialOption = rules[max(0, slices.IndexFunc(offers[:len(rules)], func(g view.GrantOffer) bool { return strings.HasSuffix(g.Pattern, "/**)") }))]
-		where.InitialOption = places[max(0, slices.Index(scopes, store.GrantThread))]
+		where.InitialOption = places[max(0, slices.Index(scopes, approvals.GrantThread))]
 		until.InitialOption = times[0]
 	}
 	c.add(slack.NewInputBlock(view.GrantRule, plain("Which rule?", 2000), nil, which))
@@ -172,7 +172,7 @@ func (c *card) offerLabel(number int, g view.GrantOffer) *slack.TextBlockObject 
 // ConfirmModal is the second step of approving a dangerous call: all of the input,
 // or its first page and how to see the rest, what is risky, why it is asked, and a
 // box that must be ticked.
-func ConfirmModal(a store.Approval, o Options) slack.ModalViewRequest {
+func ConfirmModal(a approvals.Approval, o Options) slack.ModalViewRequest {
 	v := modal("Approve this?", view.CallbackConfirm, view.Ref(a))
 	v.Submit = plain("Approve", modalTitle)
 	c := card{a: a, o: o}

@@ -9,7 +9,7 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 const (
@@ -65,19 +65,19 @@ func grantBlock(id string, l view.GrantLine, redact func(string) string) *slack.
 	}
 	where := ""
 	switch g.Scope {
-	case store.GrantSession:
+	case approvals.GrantSession:
 		where = "in one session of " + linkTo(l.Link, "its thread")
-	case store.GrantThread:
+	case approvals.GrantThread:
 		where = "in " + linkTo(l.Link, "its thread")
-	case store.GrantChannel:
+	case approvals.GrantChannel:
 		where = "in its channel"
 		if mrkdwn.IsID(g.ChannelID) {
 			where = "in <#" + g.ChannelID + ">"
 		}
-	case store.GrantProject:
+	case approvals.GrantProject:
 		where = "in the whole"
 	}
-	if where != "" && g.Scope != store.GrantProject {
+	if where != "" && g.Scope != approvals.GrantProject {
 		where += ","
 	}
 	where = joinNonEmpty(" ", where, "project "+mrkdwn.CodeWithin(o.redact(g.Project), 100))

@@ -17,10 +17,10 @@ import (
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
-var allScopes = []store.GrantScope{store.GrantSession, store.GrantThread, store.GrantChannel, store.GrantProject}
+var allScopes = []approvals.GrantScope{approvals.GrantSession, approvals.GrantThread, approvals.GrantChannel, approvals.GrantProject}
 
 func offers() []view.GrantOffer {
 	return []view.GrantOffer{
@@ -77,9 +77,9 @@ func TestEditsBelow(t *testing.T) {
 	}
 	for name, want := range map[string]string{"src/deep/a.go": "Edits below src/deep/…", "a.go": "Edits to this file…", strings.Repeat("d/", 60) + "a": "Edits below its folder…"} {
 		a := ask("Write", `{"file_path":"/srv/work/app/`+name+`"}`)
-		a.Terms = store.Terms{Grantable: true, Quorum: 1}
-		o := render.Options{OneFile: func(store.Approval) string { return name }}
-		if got := string(asJSON(t, render.Card([]store.Approval{a}, o))); !strings.Contains(got, want) {
+		a.Terms = approvals.Terms{Grantable: true, Quorum: 1}
+		o := render.Options{OneFile: func(approvals.Approval) string { return name }}
+		if got := string(asJSON(t, render.Card([]approvals.Approval{a}, o))); !strings.Contains(got, want) {
 			t.Errorf("%s: no %q in %s", name, want, got)
 		}
 	}
@@ -157,7 +157,7 @@ func TestParseGrant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := view.GrantChoice{Scope: store.GrantSession, For: 7 * 24 * time.Hour}
+	want := view.GrantChoice{Scope: approvals.GrantSession, For: 7 * 24 * time.Hour}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(view.GrantChoice{})); diff != "" {
 		t.Error(diff)
 	}
@@ -209,8 +209,8 @@ func TestConfirmModal(t *testing.T) {
 	j := newJudge(t)
 	danger := ask("Bash", `{"command":"sudo rm -rf /srv/data","timeout":5}`)
 	danger.Risks = []string{"runs as root", "deletes"}
-	danger.Terms = store.Terms{Rule: "Bash(sudo *)", Because: "root", Dangerous: true, Quorum: 2}
-	for name, a := range map[string]store.Approval{
+	danger.Terms = approvals.Terms{Rule: "Bash(sudo *)", Because: "root", Dangerous: true, Quorum: 2}
+	for name, a := range map[string]approvals.Approval{
 		"confirm": danger, "confirm hard": worst(1, hostile), "confirm long": ask("Write", `{"file_path":"/x","content":`+quoted(mrkdwntest.Prose(150_000)+"THE END")+`}`),
 	} {
 		v := render.ConfirmModal(a, render.Options{})
@@ -241,7 +241,7 @@ func TestConfirmModal(t *testing.T) {
 func grantLines(n int) []view.GrantLine {
 	var out []view.GrantLine
 	for i := range n {
-		g := store.Grant{
+		g := approvals.Grant{
 			ID: int64(i + 1), TeamID: "T1", Project: "app", Scope: allScopes[i%4], ChannelID: "C0DEV", ToolName: "Bash", Pattern: fmt.Sprintf("Bash(go test ./pkg%d *)", i),
 			CreatedBy: approver, CreatedAt: began, ExpiresAt: began.Add(24 * time.Hour), Uses: int64(i % 3 * 700), LastUsedAt: began,
 		}
@@ -255,8 +255,8 @@ func grantLines(n int) []view.GrantLine {
 
 func hostileGrant() view.GrantLine {
 	evil := strings.Repeat(hostile, 100)
-	return view.GrantLine{MayRevoke: true, Link: "javascript:" + evil, Grant: store.Grant{
-		ID: 1, Project: evil, Scope: store.GrantScope(evil), ChannelID: evil, ToolName: evil, Pattern: "Bash(" + evil + ")", CreatedBy: evil, RevokedBy: "",
+	return view.GrantLine{MayRevoke: true, Link: "javascript:" + evil, Grant: approvals.Grant{
+		ID: 1, Project: evil, Scope: approvals.GrantScope(evil), ChannelID: evil, ToolName: evil, Pattern: "Bash(" + evil + ")", CreatedBy: evil, RevokedBy: "",
 	}}
 }
 
@@ -304,7 +304,7 @@ func TestReminder(t *testing.T) {
 	j := newJudge(t)
 	a := ask("Bash", `{"command":"go vet ./...\nrm -rf build"}`)
 	a.Risks = []string{"deletes"}
-	a.Terms = store.Terms{Quorum: 2, RequesterMay: true}
+	a.Terms = approvals.Terms{Quorum: 2, RequesterMay: true}
 	const link = "https://example.slack.com/archives/C1/p1"
 	for name, v := range map[string]view.Reminder{
 		"reminder":           {Approval: a, Link: link, To: []string{approver, "S0GROUP"}},
@@ -330,10 +330,10 @@ func TestReminder(t *testing.T) {
 func TestApprovalReport(t *testing.T) {
 	t.Parallel()
 	j := newJudge(t)
-	stats := func(name string, n int64) store.ApprovalStats {
-		return store.ApprovalStats{Name: name, Asked: 4 * n, Allowed: 2 * n, Denied: n, Expired: n, Quick: n / 2, Median: time.Duration(n) * time.Second, P95: time.Duration(n) * time.Minute}
+	stats := func(name string, n int64) approvals.Stats {
+		return approvals.Stats{Name: name, Asked: 4 * n, Allowed: 2 * n, Denied: n, Expired: n, Quick: n / 2, Median: time.Duration(n) * time.Second, P95: time.Duration(n) * time.Minute}
 	}
-	many := func(n int, name string) (out []store.ApprovalStats) {
+	many := func(n int, name string) (out []approvals.Stats) {
 		for i := range n {
 			out = append(out, stats(name, int64(i)))
 		}
@@ -341,14 +341,14 @@ func TestApprovalReport(t *testing.T) {
 	}
 	for name, v := range map[string]struct {
 		period string
-		report store.ApprovalsReport
+		report approvals.Report
 	}{
-		"approvals": {"the last 30 days", store.ApprovalsReport{
-			Total: stats("", 40), ByPerson: []store.ApprovalStats{stats(approver, 30), stats(asker, 10)},
-			ByRule: []store.ApprovalStats{stats("Bash(curl *)", 39), stats("", 1)},
+		"approvals": {"the last 30 days", approvals.Report{
+			Total: stats("", 40), ByPerson: []approvals.Stats{stats(approver, 30), stats(asker, 10)},
+			ByRule: []approvals.Stats{stats("Bash(curl *)", 39), stats("", 1)},
 		}},
 		"approvals none": {period: "today"},
-		"approvals many": {hostile, store.ApprovalsReport{Total: stats("", 1_000_000), ByPerson: many(80, approver), ByRule: many(80, strings.Repeat(hostile, 20))}},
+		"approvals many": {hostile, approvals.Report{Total: stats("", 1_000_000), ByPerson: many(80, approver), ByRule: many(80, strings.Repeat(hostile, 20))}},
 	} {
 		p := render.ApprovalReport(v.period, v.report)
 		golden(t, "view/"+strings.ReplaceAll(name, " ", "_"), p)
@@ -374,12 +374,12 @@ func TestGrantsAndRemindersRedact(t *testing.T) {
 	o := render.Options{Redact: redact}
 	a := ask("Bash", `{"command":"curl -u x:`+secret+`","description":"`+secret+`","long":"`+strings.Repeat("x", 90)+" "+secret+strings.Repeat("x", 90)+`"}`)
 	a.Risks, a.Project, a.Workspace = []string{secret}, secret, "/"+secret
-	a.Terms = store.Terms{Rule: secret, Because: secret, Grantable: true}
-	line := view.GrantLine{MayRevoke: true, Grant: store.Grant{Pattern: "Bash(" + secret + ")", ToolName: secret, Project: secret}}
+	a.Terms = approvals.Terms{Rule: secret, Because: secret, Grantable: true}
+	line := view.GrantLine{MayRevoke: true, Grant: approvals.Grant{Pattern: "Bash(" + secret + ")", ToolName: secret, Project: secret}}
 	offer := view.GrantOffer{Pattern: secret, Label: secret, Sentence: secret}
 	for name, v := range map[string]any{
-		"card":     render.Card([]store.Approval{a}, o),
-		"rows":     render.Card([]store.Approval{a, decided(a, store.ApprovalDenied, approver, "modal", secret), a}, o),
+		"card":     render.Card([]approvals.Approval{a}, o),
+		"rows":     render.Card([]approvals.Approval{a, decided(a, approvals.Denied, approver, "modal", secret), a}, o),
 		"grant":    render.GrantModal(a, []view.GrantOffer{offer, {Label: secret}}, allScopes, false, o),
 		"confirm":  render.ConfirmModal(a, o),
 		"grants":   render.Grants(view.Grants{Lines: []view.GrantLine{line}, Redact: redact}),

@@ -9,7 +9,7 @@ import (
 	"deckhand/internal/plaintext"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
 )
 
 // modelsMax is how many models of a scope are named.
@@ -18,12 +18,12 @@ const modelsMax = 12
 const listPriceNote = "List prices in US dollars, as Claude Code counts them. ~ means partly our own estimate, for turns that were cut off before they were reported."
 
 // shownModels joins the cheapest models into one when there are many.
-func shownModels(list []store.CostLine) []store.CostLine {
+func shownModels(list []ledger.CostLine) []ledger.CostLine {
 	if len(list) <= modelsMax {
 		return list
 	}
-	out := append([]store.CostLine(nil), list[:modelsMax-1]...)
-	other := store.CostLine{Key: plural(len(list)-len(out), "other model", "other models")}
+	out := append([]ledger.CostLine(nil), list[:modelsMax-1]...)
+	other := ledger.CostLine{Key: plural(len(list)-len(out), "other model", "other models")}
 	for _, m := range list[len(out):] {
 		other.Add(m)
 	}

@@ -11,7 +11,7 @@ import (
 	"deckhand/internal/money"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/threads"
 )
 
 // The tab's menus and buttons.
@@ -132,7 +132,7 @@ func (t homeThread) next() string {
 // turn says whose turn it is.
 func (t homeThread) turn() string {
 	switch t.State {
-	case store.ThreadWaits:
+	case threads.ThreadWaits:
 		switch who := mentions(t.Whom, ", "); {
 		case t.Yours:
 			return "✋ *waits for you*"
@@ -140,21 +140,21 @@ func (t homeThread) turn() string {
 			return "✋ waits for " + who
 		}
 		return "✋ waits for a decision"
-	case store.ThreadBudget:
+	case threads.ThreadBudget:
 		return "💸 waits for a budget, which an admin can raise"
-	case store.ThreadSpent:
+	case threads.ThreadSpent:
 		return "💸 stopped by a budget · press *Continue* in the thread"
-	case store.ThreadWorks:
+	case threads.ThreadWorks:
 		return "⏳ Deckhand works"
-	case store.ThreadQueued:
+	case threads.ThreadQueued:
 		return "🕒 waits for its turn"
-	case store.ThreadDone:
+	case threads.ThreadDone:
 		return "✅ answered" + t.next()
-	case store.ThreadStopped:
+	case threads.ThreadStopped:
 		return "⏹️ stopped" + t.next()
-	case store.ThreadFailed:
+	case threads.ThreadFailed:
 		return "⚠️ ended with an error · the thread shows it"
-	case store.ThreadNew:
+	case threads.ThreadNew:
 		return "🕒 not started"
 	}
 	return mrkdwn.EscapeWithin(string(t.State), 40)

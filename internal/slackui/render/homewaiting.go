@@ -7,7 +7,7 @@ import (
 
 	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 const (
@@ -61,7 +61,7 @@ func waitingBlocks(w view.HomeApproval, number string, redact func(string) strin
 	if !a.CreatedAt.IsZero() {
 		since = "since " + dateTime(a.CreatedAt)
 	}
-	if a.Kind == store.ApprovalTool {
+	if a.Kind == approvals.Tool {
 		s := c.subjectOf(a, 150)
 		c.section(joinNonEmpty("\n", numbered+c.headline(s), c.risks()))
 		if !s.told {
@@ -84,17 +84,17 @@ func waitingBlocks(w view.HomeApproval, number string, redact func(string) strin
 
 // homeButtons are what can be done about a request without its card: a call and its input
 // stand on the tab, questions open as a form, and a plan can be read; it is decided in its thread.
-func (c *card) homeButtons(a store.Approval, number string) []slack.BlockElement {
+func (c *card) homeButtons(a approvals.Approval, number string) []slack.BlockElement {
 	label := func(words string) string { return joinNonEmpty(" ", words, number) }
 	switch a.Kind {
-	case store.ApprovalQuestion:
+	case approvals.Question:
 		return []slack.BlockElement{
 			button(view.ActionAnswerOther, a.ID, label("Answer…"), slack.StylePrimary),
 			button(view.ActionDeny, a.ID, label("Skip"), ""),
 		}
-	case store.ApprovalPlan:
+	case approvals.Plan:
 		return []slack.BlockElement{button(view.ActionViewInput, a.ID, label("View all"), "")}
-	case store.ApprovalTool:
+	case approvals.Tool:
 	}
 	return c.toolButtons(number)
 }

@@ -11,12 +11,12 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // isHost reports whether somebody inside wants to reach a host, with network: ask.
-func isHost(a store.Approval) bool {
-	return a.Kind == store.ApprovalTool && a.ToolName == policy.NetworkTool
+func isHost(a approvals.Approval) bool {
+	return a.Kind == approvals.Tool && a.ToolName == policy.NetworkTool
 }
 
 // host takes the input of such a request apart: a host and a port, which is what is

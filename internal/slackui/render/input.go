@@ -9,7 +9,7 @@ import (
 
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // preMax is how much of an input a card shows; a longer one is shown by its
@@ -61,7 +61,7 @@ func indented(raw json.RawMessage) string {
 }
 
 // describe takes an approval's input apart.
-func describe(a store.Approval) request {
+func describe(a approvals.Approval) request {
 	r := request{verb: "use", object: a.ToolName}
 	input := a.ToRun()
 	all, ok := view.Fields(input)
@@ -84,7 +84,7 @@ func describe(a store.Approval) request {
 }
 
 // file makes the headline name the file of a tool that reads or changes one.
-func (r *request) file(s *view.FieldSet, a store.Approval, k view.Tool) {
+func (r *request) file(s *view.FieldSet, a approvals.Approval, k view.Tool) {
 	p, ok := s.Text(k.Subject)
 	if !ok {
 		return

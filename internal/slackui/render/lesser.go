@@ -10,7 +10,7 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // Plain is the page by what every workspace takes: its sections, buttons and fields as they
@@ -183,8 +183,8 @@ func tableText(b *slack.TableBlock) string {
 const insteadMax = 8
 
 // whom are mentions of those who are asked by a card.
-func (c *card) whom(list []store.Approval) string {
-	i := slices.IndexFunc(list, func(a store.Approval) bool { return a.Status == store.ApprovalPending })
+func (c *card) whom(list []approvals.Approval) string {
+	i := slices.IndexFunc(list, func(a approvals.Approval) bool { return a.Status == approvals.Pending })
 	if i < 0 || c.o.Calling == nil || c.isCopy() {
 		return ""
 	}
@@ -192,12 +192,12 @@ func (c *card) whom(list []store.Approval) string {
 }
 
 // instead says how to decide about what is pending of a card by a reply.
-func (c *card) instead(list []store.Approval) string {
+func (c *card) instead(list []approvals.Approval) string {
 	var lines []string
 	more := 0
 	for _, a := range list {
 		switch {
-		case a.Status != store.ApprovalPending:
+		case a.Status != approvals.Pending:
 			continue
 		case c.isCopy():
 			return "Decide in " + mrkdwn.Link(c.o.Calling.Thread, "the thread") + "."
@@ -206,7 +206,7 @@ func (c *card) instead(list []store.Approval) string {
 			continue
 		}
 		yes := mrkdwn.Code(approveWords(a)) + " or " + mrkdwn.Code("deny "+view.Code(a))
-		if a.Kind == store.ApprovalQuestion {
+		if a.Kind == approvals.Question {
 			yes = mrkdwn.Code("deny "+view.Code(a)+" your answer") + " (the question is skipped, and the model reads your answer)"
 		}
 		if len(list) > 1 {

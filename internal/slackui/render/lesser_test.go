@@ -9,7 +9,7 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // lessers are what may be sent of a page where Slack refuses some of it.
@@ -31,8 +31,8 @@ func FuzzLesser(f *testing.F) {
 		long := strings.Repeat(words, 1+int(n)%200)
 		pages := render.Turn(ended(agent.TurnDone, text(long), tool("Bash", `{"command":`+quoted(words)+`}`, "done", words)), render.Options{})
 		pages = append(pages,
-			render.Card([]store.Approval{ask("Bash", `{"command":`+quoted(long)+`,"description":`+quoted(words)+`}`)}, render.Options{}),
-			render.Card([]store.Approval{plan(long)}, render.Options{}))
+			render.Card([]approvals.Approval{ask("Bash", `{"command":`+quoted(long)+`,"description":`+quoted(words)+`}`)}, render.Options{}),
+			render.Card([]approvals.Approval{plan(long)}, render.Options{}))
 		for _, page := range pages {
 			for i, less := range lessers(page) {
 				for _, problem := range checkLesser(less) {
@@ -52,7 +52,7 @@ func checkLesser(p render.Page) []string {
 // What every golden card becomes keeps what is asked for.
 func TestLesserPagesSayWhatTheWholeOnesDo(t *testing.T) {
 	t.Parallel()
-	page := render.Card([]store.Approval{ask("Bash", `{"command":"go test ./..."}`)}, render.Options{})
+	page := render.Card([]approvals.Approval{ask("Bash", `{"command":"go test ./..."}`)}, render.Options{})
 	for i, less := range lessers(page) {
 		said := less.Text
 		for _, b := range less.Blocks {

@@ -12,7 +12,8 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/forges"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 // ApprovalInput is a page of the modal that shows the whole input of an approval:
 // every field, every character, secrets excepted. It says where in the input the
 // page is, and has buttons to turn pages when there is more than one.
-func ApprovalInput(a store.Approval, page int, o Options) slack.ModalViewRequest {
+func ApprovalInput(a approvals.Approval, page int, o Options) slack.ModalViewRequest {
 	chunks, deceits := inputChunksOf(a, o)
 	v := modal("The whole input", view.CallbackInput, view.InputPage{ApprovalID: a.ID, Page: page}.String())
 	c := card{a: a, o: o}
@@ -72,7 +73,7 @@ func showPages(v *slack.ModalViewRequest, chunks []chunk, page int, p pages) {
 }
 
 // TurnDiff is a page of the window that shows what a turn's commits would bring to the forge.
-func TurnDiff(turn int64, p *store.Push, page int, o Options) slack.ModalViewRequest {
+func TurnDiff(turn int64, p *forges.Push, page int, o Options) slack.ModalViewRequest {
 	var chunks []chunk
 	var found plaintext.Deceit
 	files, added, removed := 0, 0, 0
@@ -151,7 +152,7 @@ func characters(chunks []chunk) (n int) {
 
 // inputChunksOf cuts an input into pieces. Texts are shown as they are, everything
 // else as JSON.
-func inputChunksOf(a store.Approval, o Options) ([]chunk, plaintext.Deceit) {
+func inputChunksOf(a approvals.Approval, o Options) ([]chunk, plaintext.Deceit) {
 	var out []chunk
 	var found plaintext.Deceit
 	add := func(label, s string) {
@@ -222,14 +223,14 @@ func modal(title, callback, metadata string) slack.ModalViewRequest {
 
 // DenyReason is the modal that asks why an approval is denied, or, for a plan,
 // what should be different. The reason reaches the model.
-func DenyReason(a store.Approval, o Options) slack.ModalViewRequest {
+func DenyReason(a approvals.Approval, o Options) slack.ModalViewRequest {
 	title, label, hint := "Deny", "Why not?", "Deckhand passes it on to the model, which goes on without this tool call."
-	if a.Kind == store.ApprovalPlan {
+	if a.Kind == approvals.Plan {
 		title, label, hint = "Keep planning", "What should be different?", "Deckhand passes it on to the model, which goes on planning."
 	}
 	v := modal(title, view.CallbackDenyReason, a.ID)
 	v.Submit = plain(title, modalTitle)
-	if a.Kind == store.ApprovalTool {
+	if a.Kind == approvals.Tool {
 		c := card{a: a, o: o}
 		c.asked(600)
 		v.Blocks.BlockSet = c.blocks
@@ -243,7 +244,7 @@ func DenyReason(a store.Approval, o Options) slack.ModalViewRequest {
 
 // AnswerOther is the modal in which questions are answered in one's own words, or
 // by the choices on the card.
-func AnswerOther(a store.Approval, o Options) slack.ModalViewRequest {
+func AnswerOther(a approvals.Approval, o Options) slack.ModalViewRequest {
 	v := modal("Answer", view.CallbackAnswer, a.ID)
 	list, _, err := view.Questions(a)
 	if err != nil || len(list) > questionsMax {

@@ -3,7 +3,7 @@ package render
 import (
 	"slices"
 
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // Options say how things are shown.
@@ -24,7 +24,7 @@ type Options struct {
 	Workspace string
 	// OneFile is the file that a pending request would write, if edits below its folder may
 	// be allowed with it; else "". Without it no card offers that.
-	OneFile func(store.Approval) string
+	OneFile func(approvals.Approval) string
 	// Calling says whom a pending card calls; nil names everybody whom it is about.
 	Calling *Calling
 }
@@ -33,9 +33,9 @@ type Options struct {
 // whoever is not to be called is shown by name.
 type Calling struct {
 	// Mention are the users and user groups whom the card of an approval mentions.
-	Mention func(store.Approval) []string
+	Mention func(approvals.Approval) []string
 	// Sent are those who have the card as a direct message, or are about to; nil for nobody.
-	Sent func(store.Approval) []string
+	Sent func(approvals.Approval) []string
 	// Name is what a person is called, or their id.
 	Name func(userID string) string
 	// Direct is how many people have the card as a direct message.
@@ -47,8 +47,8 @@ type Calling struct {
 }
 
 // mentions reports whether an approval's card may name somebody by a mention.
-func (o Options) mentions(a store.Approval, id string) bool {
-	return o.Calling == nil || a.Status != store.ApprovalPending || slices.Contains(o.Calling.Mention(a), id)
+func (o Options) mentions(a approvals.Approval, id string) bool {
+	return o.Calling == nil || a.Status != approvals.Pending || slices.Contains(o.Calling.Mention(a), id)
 }
 
 func (o Options) redact(s string) string {

@@ -11,7 +11,7 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/forges"
 )
 
 const (
@@ -69,7 +69,7 @@ func Pull(v view.Pull, o Options) Page {
 }
 
 // pullChecks says how the checks stand, with the names of those that have failed.
-func pullChecks(p store.Pull, text func(string, int) string) string {
+func pullChecks(p forges.Pull, text func(string, int) string) string {
 	by := map[string][]string{}
 	for _, c := range p.Checks {
 		by[c.State] = append(by[c.State], text(c.Name, pullNameMost))
@@ -95,7 +95,7 @@ func pullChecks(p store.Pull, text func(string, int) string) string {
 }
 
 // pullReviews says who has approved, and who wants changes.
-func pullReviews(p store.Pull, text func(string, int) string) string {
+func pullReviews(p forges.Pull, text func(string, int) string) string {
 	var parts []string
 	for _, r := range slices.Backward(p.Reviews) {
 		if len(parts) == pullNamesMost {
@@ -143,7 +143,7 @@ func (c *card) pullHeadline(what string) string {
 }
 
 // reviewers says whom the forge is to ask for a review of a pull request that is opened.
-func (c *card) reviewers(p *store.PushPull) string {
+func (c *card) reviewers(p *forges.PushPull) string {
 	var names []string
 	for _, name := range p.Reviewers {
 		names = append(names, c.code(name, 60))
@@ -152,9 +152,9 @@ func (c *card) reviewers(p *store.PushPull) string {
 }
 
 // merged says of a pull request that is to be merged how it stands.
-func (c *card) merged(p *store.PushPull) {
+func (c *card) merged(p *forges.PushPull) {
 	text := func(s string, most int) string { return mrkdwn.EscapeWithin(c.o.redact(plaintext.OneLine(s)), most) }
-	as := store.Pull{Checks: p.Checks, Reviews: p.Said}
+	as := forges.Pull{Checks: p.Checks, Reviews: p.Said}
 	how := map[string]string{"merge": "with a merge commit", "squash": "as one commit", "rebase": "its commits put on top"}[p.Method]
 	c.section(joinNonEmpty("\n", "The commit "+c.code(p.Head[:min(len(p.Head), pushIDShort)], 20)+", "+how+". If its branch moves before you decide, nothing is merged.",
 		joinNonEmpty(" · ", pullChecks(as, text), pullReviews(as, text))))

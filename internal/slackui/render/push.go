@@ -8,7 +8,7 @@ import (
 	"deckhand/internal/money"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/forges"
 )
 
 // Of a push that was looked at, a card says first which commits leave, and which files others
@@ -63,7 +63,7 @@ func (c *card) pushHeadline() string {
 	return head
 }
 
-func branchName(r store.PushRef) string { return strings.TrimPrefix(r.Name, "refs/heads/") }
+func branchName(r forges.PushRef) string { return strings.TrimPrefix(r.Name, "refs/heads/") }
 
 // code is a text of a stranger's in a line.
 func (c *card) code(s string, most int) string {
@@ -87,10 +87,10 @@ func (c *card) pushed() {
 		return
 	}
 	refs := slices.Clone(p.Refs)
-	slices.SortStableFunc(refs, func(a, b store.PushRef) int { return cmp.Compare(min(b.Orders, 1), min(a.Orders, 1)) })
+	slices.SortStableFunc(refs, func(a, b forges.PushRef) int { return cmp.Compare(min(b.Orders, 1), min(a.Orders, 1)) })
 	shown := refs[:min(len(refs), pushRefsMost)]
 	room := c.room / len(shown)
-	name := func(r store.PushRef) string {
+	name := func(r forges.PushRef) string {
 		if len(refs) == 1 {
 			return ""
 		}
@@ -134,7 +134,7 @@ func (c *card) pushed() {
 
 // pushFiles names some of so many files, those that give orders or the others, in at most so
 // many units.
-func (c *card) pushFiles(r store.PushRef, orders bool, most, all, room int) string {
+func (c *card) pushFiles(r forges.PushRef, orders bool, most, all, room int) string {
 	var parts []string
 	for _, f := range r.Files {
 		if f.Orders != orders || len(parts) == most {
@@ -154,7 +154,7 @@ func (c *card) pushFiles(r store.PushRef, orders bool, most, all, room int) stri
 
 // fileChange says how a file differs. show writes a stranger's text in at most so many units,
 // of a commit's id so many characters.
-func fileChange(f store.PushFile, show func(text string, most int) string, id int) string {
+func fileChange(f forges.PushFile, show func(text string, most int) string, id int) string {
 	what, from := f.Kind, f.From
 	if f.Was != "" {
 		from = "" // it was something else
@@ -197,7 +197,7 @@ func between(is, was, from, to string) string {
 }
 
 // pushCommits are some of so many commits, a line each, in at most so many units.
-func (c *card) pushCommits(list store.PushCommits, most, room int) string {
+func (c *card) pushCommits(list forges.PushCommits, most, room int) string {
 	var lines []string
 	for _, one := range list.Some[:min(len(list.Some), most)] {
 		line := c.code(one.ID[:min(len(one.ID), pushIDShort)], 20) + " " + c.code(one.Subject, 120) + " by " + c.code(one.Author, 80)
@@ -213,12 +213,12 @@ func (c *card) pushCommits(list store.PushCommits, most, room int) string {
 }
 
 // pushCost says what the thread has cost.
-func pushCost(p *store.Push) string {
+func pushCost(p *forges.Push) string {
 	return "This thread has cost " + money.USD(p.CostMicroUSD) + " so far."
 }
 
 // pushRan says what the turn ran since it changed a file last.
-func (c *card) pushRan(p *store.Push) string {
+func (c *card) pushRan(p *forges.Push) string {
 	var parts []string
 	for _, r := range p.Ran {
 		mark := "✅ "
@@ -237,7 +237,7 @@ func (c *card) pushRan(p *store.Push) string {
 type pushPart struct{ label, text string }
 
 // pushParts are all that is kept of a push.
-func pushParts(p *store.Push) (out []pushPart) {
+func pushParts(p *forges.Push) (out []pushPart) {
 	if p == nil {
 		return nil
 	}
@@ -247,7 +247,7 @@ func pushParts(p *store.Push) (out []pushPart) {
 	for _, r := range p.Refs {
 		var b strings.Builder
 		b.WriteString(branchName(r) + ": " + r.Old + " → " + r.New + "\n")
-		commits := func(what string, list store.PushCommits) {
+		commits := func(what string, list forges.PushCommits) {
 			for _, one := range list.Some {
 				b.WriteString(what + " " + one.ID + " " + plaintext.OneLine(one.Subject) + " by " + plaintext.OneLine(one.Author) + "\n")
 			}

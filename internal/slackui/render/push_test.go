@@ -10,22 +10,23 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/forges"
 )
 
-func push(p store.Push) store.Approval {
+func push(p forges.Push) approvals.Approval {
 	a := ask("Bash", `{"command":"git push origin HEAD:deckhand/boats"}`)
-	a.Push, a.Terms = &p, store.Terms{Quorum: 1, RequesterMay: true, Fixed: true}
+	a.Push, a.Terms = &p, approvals.Terms{Quorum: 1, RequesterMay: true, Fixed: true}
 	return a
 }
 
-func onePush() store.Push {
-	return store.Push{
+func onePush() forges.Push {
+	return forges.Push{
 		Repository: "git.example/boats",
-		Refs: []store.PushRef{{
+		Refs: []forges.PushRef{{
 			Name: "refs/heads/deckhand/boats", Old: strings.Repeat("0", 40), New: strings.Repeat("ab", 20),
-			Commits: store.PushCommits{Count: 8, Some: []store.PushCommit{{ID: strings.Repeat("ab", 20), Author: "Ada <ada@example.com>", Subject: "<!channel> `fix` *all*"}}},
-			Files: []store.PushFile{
+			Commits: forges.PushCommits{Count: 8, Some: []forges.PushCommit{{ID: strings.Repeat("ab", 20), Author: "Ada <ada@example.com>", Subject: "<!channel> `fix` *all*"}}},
+			Files: []forges.PushFile{
 				{Path: ".github/workflows/ci.yml", Orders: true, Status: "M", Added: 3, Removed: 1},
 				{Path: "boats.js", Status: "A", Added: 12},
 				{Path: "logo.png", Status: "M", Binary: true},
@@ -37,7 +38,7 @@ func onePush() store.Push {
 			},
 			Orders: 1, More: 392, Added: 16, Removed: 1, Diff: "diff --git a/boats.js b/boats.js\n+one\n", Cut: true,
 		}},
-		Ran: []store.PushRan{{Command: "npm test"}, {Command: "npm run lint", Failed: true}}, CostMicroUSD: 412_000,
+		Ran: []forges.PushRan{{Command: "npm test"}, {Command: "npm run lint", Failed: true}}, CostMicroUSD: 412_000,
 	}
 }
 
@@ -45,7 +46,7 @@ func onePush() store.Push {
 // rest, in bounds, and nothing in them is markup.
 func TestPushCard(t *testing.T) {
 	t.Parallel()
-	page := render.Card([]store.Approval{push(onePush())}, render.Options{Redact: redact.New().Redact})
+	page := render.Card([]approvals.Approval{push(onePush())}, render.Options{Redact: redact.New().Redact})
 	shown := texts(page.Blocks)
 	at := -1
 	for _, want := range []string{
@@ -78,11 +79,11 @@ func TestPushCard(t *testing.T) {
 func TestPushCardThatLoses(t *testing.T) {
 	t.Parallel()
 	p := onePush()
-	p.Refs[0].Lost = store.PushCommits{Count: 3, Some: []store.PushCommit{{ID: "cdcdcdcdcdcdcd", Author: "Grace <g@example.com>", Subject: "keep *me*"}}}
+	p.Refs[0].Lost = forges.PushCommits{Count: 3, Some: []forges.PushCommit{{ID: "cdcdcdcdcdcdcd", Author: "Grace <g@example.com>", Subject: "keep *me*"}}}
 	a := push(p)
 	a.Input = []byte(`{"command":"git push --force origin HEAD:deckhand/boats"}`)
 	a.Terms.Dangerous = true
-	if shown := texts(render.Card([]store.Approval{a}, render.Options{}).Blocks); !strings.Contains(shown, "rewrites history, 3 commits are lost") || !strings.Contains(shown, "keep *me*") || !strings.Contains(shown, "Grace") {
+	if shown := texts(render.Card([]approvals.Approval{a}, render.Options{}).Blocks); !strings.Contains(shown, "rewrites history, 3 commits are lost") || !strings.Contains(shown, "keep *me*") || !strings.Contains(shown, "Grace") {
 		t.Error(shown)
 	}
 	loses, word := view.Dangers(a, func(s string) string { return s })
@@ -90,8 +91,8 @@ func TestPushCardThatLoses(t *testing.T) {
 	if diff := cmp.Diff(want, loses); diff != "" || word != "force-push" {
 		t.Error(word, diff)
 	}
-	unknown := push(store.Push{Unknown: "It took more than 5 s.", CostMicroUSD: 10_000})
-	if shown := texts(render.Card([]store.Approval{unknown}, render.Options{}).Blocks); !strings.Contains(shown, "What will be pushed is not known") || !strings.Contains(shown, "more than 5 s") || !strings.Contains(shown, "has cost $0.01 so far") {
+	unknown := push(forges.Push{Unknown: "It took more than 5 s.", CostMicroUSD: 10_000})
+	if shown := texts(render.Card([]approvals.Approval{unknown}, render.Options{}).Blocks); !strings.Contains(shown, "What will be pushed is not known") || !strings.Contains(shown, "more than 5 s") || !strings.Contains(shown, "has cost $0.01 so far") {
 		t.Error(shown)
 	}
 }
@@ -104,24 +105,24 @@ func TestTheLargestPushFits(t *testing.T) {
 	ref := onePush().Refs[0]
 	ref.Name, ref.Files, ref.Commits.Some, ref.More = "refs/heads/deckhand/"+strings.Repeat("b", 230), nil, nil, 4800
 	for range 50 {
-		ref.Commits.Some = append(ref.Commits.Some, store.PushCommit{ID: strings.Repeat("ab", 20), Author: long, Subject: long})
+		ref.Commits.Some = append(ref.Commits.Some, forges.PushCommit{ID: strings.Repeat("ab", 20), Author: long, Subject: long})
 	}
 	for i := range 200 {
-		ref.Files = append(ref.Files, store.PushFile{Path: fmt.Sprint(i, long), Orders: i < 100, Status: "M", Kind: "link", From: long, To: long + "x"})
+		ref.Files = append(ref.Files, forges.PushFile{Path: fmt.Sprint(i, long), Orders: i < 100, Status: "M", Kind: "link", From: long, To: long + "x"})
 	}
 	ref.Commits.Count = 3000
 	ref.Lost, ref.Orders, ref.Diff = ref.Commits, 2000, strings.Repeat("+"+long+"\n", 64<<10/len(long))
-	p := store.Push{Repository: "git.example/boats"}
+	p := forges.Push{Repository: "git.example/boats"}
 	for range 9 {
 		p.Refs = append(p.Refs, ref)
 	}
 	for range 3 {
-		p.Ran = append(p.Ran, store.PushRan{Command: long})
+		p.Ran = append(p.Ran, forges.PushRan{Command: long})
 	}
 	for _, quorum := range []int{1, 2} {
 		a := push(p)
 		a.Terms.Quorum, a.Terms.Dangerous, a.Title = quorum, true, long
-		page := render.Card([]store.Approval{a}, render.Options{Redact: redact.New().Redact})
+		page := render.Card([]approvals.Approval{a}, render.Options{Redact: redact.New().Redact})
 		for _, problem := range checkPage(page) {
 			t.Error(problem)
 		}
@@ -151,9 +152,9 @@ func TestOrdersOfAnyBranchComeFirst(t *testing.T) {
 	quiet.Files, quiet.Orders = quiet.Files[1:], 0
 	for i := range 7 {
 		quiet.Name = fmt.Sprintf("refs/heads/deckhand/q%d", i)
-		p.Refs = append([]store.PushRef{quiet}, p.Refs...)
+		p.Refs = append([]forges.PushRef{quiet}, p.Refs...)
 	}
-	shown := texts(render.Card([]store.Approval{push(p)}, render.Options{}).Blocks)
+	shown := texts(render.Card([]approvals.Approval{push(p)}, render.Options{}).Blocks)
 	orders, others := strings.Index(shown, "`deckhand/boats`: *1 file that gives orders"), strings.Index(shown, "boats.js")
 	if orders < 0 || others < orders || !strings.Contains(shown, "3 more branches") {
 		t.Errorf("orders at %d, others at %d:\n%s", orders, others, shown)

@@ -3,7 +3,7 @@ package render
 import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // Reminder renders a reminder. It shows what is asked for in a line and where to
@@ -19,11 +19,11 @@ func Reminder(v view.Reminder) Page {
 		lead += mentions(v.To, " ") + " "
 	}
 	what := "asks to " + c.brief(200)
-	if a.Kind == store.ApprovalQuestion {
+	if a.Kind == approvals.Question {
 		what = "asks: " + c.questionBrief(300)
 	}
 	first := "*a request waits for a decision*: Deckhand " + what
-	if a.Kind != store.ApprovalQuestion { // whose own mark ends it
+	if a.Kind != approvals.Question { // whose own mark ends it
 		first += "."
 	}
 	if v.Escalation {

@@ -11,7 +11,7 @@ import (
 	"deckhand/internal/plaintext"
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // CardRows is how many pending requests a card shows with their buttons, at best:
@@ -27,7 +27,7 @@ const (
 
 // row is a request in a card of several.
 type row struct {
-	a            store.Approval
+	a            approvals.Approval
 	number       int
 	verb, object string // in a few words; the object redacted, not yet cut
 
@@ -41,14 +41,14 @@ type row struct {
 
 // rows renders a card of several approvals: a line for each that has ended, and
 // for those that are pending a row with buttons, as many as fit.
-func (c *card) rows(list []store.Approval) Page {
+func (c *card) rows(list []approvals.Approval) Page {
 	c.a = list[0] // for what they share, and for block ids
 	all := make([]row, len(list))
 	var pending []*row
 	for i, a := range list {
 		all[i] = row{a: a, number: i + 1}
 		all[i].verb, all[i].object = c.name(a)
-		if a.Status == store.ApprovalPending {
+		if a.Status == approvals.Pending {
 			pending = append(pending, &all[i])
 		}
 	}
@@ -79,7 +79,7 @@ func (c *card) prepare(r *row) {
 	r.subject = in.subjectOf(r.a, rowObject)
 	verb, rest := r.subject.verb, r.subject.name
 	switch r.a.Kind {
-	case store.ApprovalQuestion:
+	case approvals.Question:
 		if list, _, err := view.Questions(r.a); err == nil && len(list) <= questionsMax {
 			verb, rest = "ask", oneOrMany(len(list), "a question", "questions")
 			r.subject = in.plainSubject(questionLines(list))
@@ -87,7 +87,7 @@ func (c *card) prepare(r *row) {
 			r.buttons = []slack.BlockElement{button(view.ActionAnswerOther, r.a.ID, "Answer…", slack.StylePrimary)}
 		}
 		r.buttons = append(r.buttons, button(view.ActionDeny, r.a.ID, "Skip", ""), button(view.ActionViewInput, r.a.ID, "View all", ""))
-	case store.ApprovalPlan:
+	case approvals.Plan:
 		text, _ := view.FieldOf(r.a.Input, "plan")
 		if string(r.a.Input) == "{}" {
 			text = planNotShown
@@ -182,7 +182,7 @@ func (c *card) drawRows(list []row, lines []string, shown, wait []*row, shared s
 	}
 	next := 0
 	for i, r := range list {
-		if r.a.Status != store.ApprovalPending {
+		if r.a.Status != approvals.Pending {
 			gathered = append(gathered, lines[i])
 			continue
 		}
@@ -257,9 +257,9 @@ func waiting(more []*row) string {
 
 // name says in a few words what is asked for: a verb and an object, which is
 // redacted and not yet cut.
-func (c *card) name(a store.Approval) (verb, object string) {
+func (c *card) name(a approvals.Approval) (verb, object string) {
 	switch a.Kind {
-	case store.ApprovalQuestion:
+	case approvals.Question:
 		if list, _, err := view.Questions(a); err == nil {
 			object = plaintext.OneLine(list[0].Question)
 			if more := len(list) - 1; more > 0 {
@@ -267,9 +267,9 @@ func (c *card) name(a store.Approval) (verb, object string) {
 			}
 		}
 		return "answer", c.o.redact(object)
-	case store.ApprovalPlan:
+	case approvals.Plan:
 		return "begin", ""
-	case store.ApprovalTool:
+	case approvals.Tool:
 	}
 	r := describe(a)
 	if command := strings.TrimSpace(r.pre); r.command && command != "" {
@@ -283,11 +283,11 @@ func (c *card) name(a store.Approval) (verb, object string) {
 func (r *row) brief(most int) string {
 	object := mrkdwn.CodeWithin(r.object, most)
 	switch {
-	case r.a.Kind == store.ApprovalQuestion:
+	case r.a.Kind == approvals.Question:
 		if object = "a question"; r.object != "" {
 			object = "“" + mrkdwn.EscapeWithin(r.object, most) + "”"
 		}
-	case r.a.Kind == store.ApprovalPlan:
+	case r.a.Kind == approvals.Plan:
 		object = "work on a plan"
 	case object == "":
 		object = "a tool"
@@ -309,7 +309,7 @@ func (c *card) lines(list []row, room int) []string {
 	for _, terse := range []bool{false, true} {
 		total := 0
 		for i := range list {
-			if list[i].a.Status != store.ApprovalPending {
+			if list[i].a.Status != approvals.Pending {
 				out[i] = c.line(&list[i], terse)
 				total += plaintext.Width(out[i]) + 1
 			}
@@ -366,7 +366,7 @@ func (c *card) rowsText(pending []*row, shown int) string {
 		case i >= shown:
 			line += " (waits)"
 		case c.isCopy():
-		case r.a.Kind == store.ApprovalQuestion:
+		case r.a.Kind == approvals.Question:
 			line += " (" + mrkdwn.Code("deny "+view.Code(r.a)) + " to skip)"
 		default:
 			line += " (" + mrkdwn.Code(approveWords(r.a)) + ")"

@@ -12,11 +12,12 @@ import (
 	"deckhand/internal/money"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/turns"
 )
 
 // ThreadSessions lists the sessions that a thread had, the newest first.
-func ThreadSessions(list []store.PastSession) Page {
+func ThreadSessions(list []turns.PastSession) Page {
 	if len(list) == 0 {
 		return Sentence("This thread had no session yet.")
 	}
@@ -35,11 +36,11 @@ func ThreadSessions(list []store.PastSession) Page {
 
 // MCPServers says how a thread's MCP servers are, with buttons below. What a server says of
 // itself is shown as it is.
-func MCPServers(names []string, now store.Steering, buttons []view.Choice) Page {
+func MCPServers(names []string, now inbox.Steering, buttons []view.Choice) Page {
 	lines := []string{"*MCP servers of this thread*"}
 	for _, name := range names {
 		line := "• " + mrkdwn.Code(name) + " · "
-		at := slices.IndexFunc(now.MCPSeen, func(m store.MCPServer) bool { return m.Name == name })
+		at := slices.IndexFunc(now.MCPSeen, func(m inbox.MCPServer) bool { return m.Name == name })
 		switch {
 		case slices.Contains(now.MCPOff, name):
 			line += "off"

@@ -11,7 +11,7 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 	"deckhand/internal/transcript"
 )
 
@@ -127,14 +127,14 @@ func (w *stepsWindow) missing() string {
 }
 
 // absent says why there is no result of a step, of which there should be one.
-func (w *stepsWindow) absent(step store.Step) string {
+func (w *stepsWindow) absent(step approvals.Step) string {
 	if note := w.missing(); note != "" {
 		return note
 	}
 	switch {
-	case step.Status == store.ApprovalPending:
+	case step.Status == approvals.Pending:
 		return "It waits for a decision: nothing has run."
-	case step.Status != store.ApprovalAllowed:
+	case step.Status != approvals.Allowed:
 		return "Nothing has run."
 	case w.shown.Steps.Running:
 		return "Its result is not saved yet: that takes a few seconds after its end. Then open this again."
@@ -146,7 +146,7 @@ func (w *stepsWindow) absent(step store.Step) string {
 
 // result is what a step gave back, as people read it. shortened says that this is less than
 // there was, by its own first words.
-func (w *stepsWindow) result(step store.Step) (r transcript.Result, shortened, ok bool) {
+func (w *stepsWindow) result(step approvals.Step) (r transcript.Result, shortened, ok bool) {
 	if w.shown.Found == nil {
 		return transcript.Result{}, false, false
 	}
@@ -158,18 +158,18 @@ func (w *stepsWindow) result(step store.Step) (r transcript.Result, shortened, o
 }
 
 // line is the step as its turn's message shows it, with how long it took.
-func (w *stepsWindow) line(step store.Step) string {
+func (w *stepsWindow) line(step approvals.Step) string {
 	t := &claude.ToolUse{ID: step.ToolUseID, Name: step.ToolName, Input: step.Input, State: claude.ToolInterrupted}
 	r, shortened, found := w.result(step)
 	if t.Result, t.ResultBytes = r.Text, len(r.Text); !found || shortened {
 		t.Result, t.ResultBytes = "", -1 // nothing is known of what came out, or how much
 	}
 	switch {
-	case step.Status == store.ApprovalPending:
+	case step.Status == approvals.Pending:
 		t.State = claude.ToolAsked
-	case step.Status == store.ApprovalDenied:
+	case step.Status == approvals.Denied:
 		t.State = claude.ToolDenied
-	case step.Status != store.ApprovalAllowed:
+	case step.Status != approvals.Allowed:
 	case step.ResultAt.IsZero() && !found:
 		t.State = claude.ToolRunning
 	case step.Failed:
@@ -214,7 +214,7 @@ func (w *stepsWindow) preview(r transcript.Result) string {
 func (w *stepsWindow) one() {
 	step := w.shown.Steps.List[0]
 	w.add(section(w.id(), "*"+count(w.shown.Page.Step)+" of "+count(w.shown.Steps.Total)+"* · "+w.line(step)))
-	chunks, deceits := inputChunksOf(store.Approval{Input: step.Input}, w.o)
+	chunks, deceits := inputChunksOf(approvals.Approval{Input: step.Input}, w.o)
 	r, shortened, found := w.result(step)
 	shown, left := w.beginning(r.Text)
 	if found && strings.TrimSpace(shown) != "" {
@@ -257,8 +257,8 @@ func (w *stepsWindow) beginning(text string) (shown string, left int) {
 }
 
 // remarks are what there is to know before a step is read.
-func (w *stepsWindow) remarks(step store.Step, r transcript.Result, found bool, deceits plaintext.Deceit) {
-	if step.Status == store.ApprovalDenied && step.Reason != "" {
+func (w *stepsWindow) remarks(step approvals.Step, r transcript.Result, found bool, deceits plaintext.Deceit) {
+	if step.Status == approvals.Denied && step.Reason != "" {
 		w.add(section(w.id(), "Denied: "+mrkdwn.Escape(plaintext.Clip(plaintext.OneLine(plaintext.Visible(w.o.redact(step.Reason))), 600))))
 	}
 	warnings := escapeAll(deceits.Warnings())
@@ -271,7 +271,7 @@ func (w *stepsWindow) remarks(step store.Step, r transcript.Result, found bool, 
 }
 
 // after says what is missing of a result.
-func (w *stepsWindow) after(step store.Step, r transcript.Result, found bool) {
+func (w *stepsWindow) after(step approvals.Step, r transcript.Result, found bool) {
 	switch {
 	case !found:
 		w.add(contextBlock(w.id(), w.absent(step)))

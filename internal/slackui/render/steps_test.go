@@ -11,14 +11,14 @@ import (
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 	"deckhand/internal/transcript"
 )
 
 // step is one that was allowed, and ended after so many seconds; of less than 0, that is
 // not known to have ended.
-func step(name, input string, seconds int) store.Step {
-	s := store.Step{SessionID: "s", ToolUseID: "toolu_" + name + input, ToolName: name, Input: json.RawMessage(input), Status: store.ApprovalAllowed, DecidedAt: began}
+func step(name, input string, seconds int) approvals.Step {
+	s := approvals.Step{SessionID: "s", ToolUseID: "toolu_" + name + input, ToolName: name, Input: json.RawMessage(input), Status: approvals.Allowed, DecidedAt: began}
 	if seconds >= 0 {
 		s.ResultAt, s.SHA256 = began.Add(time.Duration(seconds)*time.Second), "as it was"
 	}
@@ -37,9 +37,9 @@ func TestSteps(t *testing.T) {
 	t.Parallel()
 	tests, read := step("Bash", `{"command":"go test ./..."}`, 3), step("Read", `{"file_path":"/srv/work/app/calc.go"}`, 0)
 	failed, denied := step("Bash", `{"command":"exit 3"}`, 0), step("Bash", `{"command":"rm -rf /"}`, -1)
-	failed.Failed, denied.Status, denied.Reason = true, store.ApprovalDenied, "<!channel> *never*"
+	failed.Failed, denied.Status, denied.Reason = true, approvals.Denied, "<!channel> *never*"
 	pending, cancelled := step("Write", `{"file_path":"a.txt","content":"a\nb"}`, -1), step("Bash", `{"command":"sleep 9"}`, -1)
-	pending.Status, pending.DecidedAt, cancelled.Status = store.ApprovalPending, time.Time{}, store.ApprovalCancelled
+	pending.Status, pending.DecidedAt, cancelled.Status = approvals.Pending, time.Time{}, approvals.Cancelled
 	agents := step("Agent", `{"description":"look <around>","prompt":"p"}`, 65)
 	below := step("Grep", `{"pattern":"x"}`, 0)
 	found := results(map[string]string{
@@ -49,9 +49,9 @@ func TestSteps(t *testing.T) {
 	found.Results[below.ToolUseID] = transcript.Result{Text: "No files found", SHA256: "as it was", Subagent: true}
 	picture := *results(nil)
 	picture.Results = map[string]transcript.Result{read.ToolUseID: {SHA256: "another", Pictures: 1}}
-	all := store.Steps{Total: 8, List: []store.Step{tests, read, failed, denied, cancelled, agents, below, pending}}
-	some := func(first, total int, running bool, list ...store.Step) store.Steps {
-		return store.Steps{First: first, Total: total, Running: running, List: list}
+	all := approvals.Steps{Total: 8, List: []approvals.Step{tests, read, failed, denied, cancelled, agents, below, pending}}
+	some := func(first, total int, running bool, list ...approvals.Step) approvals.Steps {
+		return approvals.Steps{First: first, Total: total, Running: running, List: list}
 	}
 	at := view.StepsPage{Turn: 12, First: -1}
 	one := func(n, page int) view.StepsPage { return view.StepsPage{Turn: 12, First: 10, Step: n, Page: page} }
@@ -91,7 +91,7 @@ func TestAStepIsShownWhole(t *testing.T) {
 	var all strings.Builder
 	for page := 0; ; page++ {
 		m := render.Steps(view.Steps{
-			Page: view.StepsPage{Turn: 12, Step: 1, Page: page}, Steps: store.Steps{Total: 1, List: []store.Step{s}},
+			Page: view.StepsPage{Turn: 12, Step: 1, Page: page}, Steps: approvals.Steps{Total: 1, List: []approvals.Step{s}},
 			Found: results(map[string]string{s.ToolUseID: content}),
 		}, o)
 		for _, problem := range checkModal(m) {
@@ -149,7 +149,7 @@ func TestALongResultIsBounded(t *testing.T) {
 	s := step("Bash", `{"command":"cat all"}`, 0)
 	for at := range len(secret) { // the cut goes through each of its characters
 		found := results(map[string]string{s.ToolUseID: strings.Repeat("x", 1<<20-at) + secret + strings.Repeat("漢", 2<<20)})
-		v := view.Steps{Page: view.StepsPage{Turn: 12, Step: 1, Page: 1000}, Steps: store.Steps{Total: 1, List: []store.Step{s}}, Found: found}
+		v := view.Steps{Page: view.StepsPage{Turn: 12, Step: 1, Page: 1000}, Steps: approvals.Steps{Total: 1, List: []approvals.Step{s}}, Found: found}
 		m := render.Steps(v, render.Options{Redact: redact.New(secret).Redact})
 		shown := string(asJSON(t, m))
 		if strings.Contains(shown, "hu") || strings.Contains(shown, "漢漢漢漢漢漢漢漢漢漢漢") || !strings.Contains(shown, "… another 6.3 MB of it are not shown here.") {
@@ -167,8 +167,8 @@ func TestStepsWithoutFrames(t *testing.T) {
 		agent.ToolUseID: "<tools-used-before-summary>Bash, Read</tools-used-before-summary>\n\nIt is here.",
 		long.ToolUseID:  "<persisted-output>\nOutput too large (48KB). Full output saved to: /home/x.txt\n\nPreview (first 2KB):\n1\n2\n</persisted-output>",
 	})
-	list := string(asJSON(t, render.Steps(view.Steps{Page: view.StepsPage{Turn: 12, First: -1}, Steps: store.Steps{Total: 2, List: []store.Step{agent, long}}, Found: found}, render.Options{})))
-	one := string(asJSON(t, render.Steps(view.Steps{Page: view.StepsPage{Turn: 12, Step: 2}, Steps: store.Steps{Total: 2, List: []store.Step{long}}, Found: found}, render.Options{})))
+	list := string(asJSON(t, render.Steps(view.Steps{Page: view.StepsPage{Turn: 12, First: -1}, Steps: approvals.Steps{Total: 2, List: []approvals.Step{agent, long}}, Found: found}, render.Options{})))
+	one := string(asJSON(t, render.Steps(view.Steps{Page: view.StepsPage{Turn: 12, Step: 2}, Steps: approvals.Steps{Total: 2, List: []approvals.Step{long}}, Found: found}, render.Options{})))
 	for _, shown := range []string{list, one} {
 		if strings.Contains(shown, "done, 5 lines") || strings.Contains(shown, "persisted-output") || strings.Contains(shown, "before-summary") {
 			t.Error(shown)
@@ -185,7 +185,7 @@ func TestStepsAreRedacted(t *testing.T) {
 	s := step("mcp__x__y", `{"`+secret+`":"a","b":{"`+secret+`":1}}`, 1)
 	long := results(map[string]string{s.ToolUseID: strings.Repeat(strings.Repeat("x", 61)+secret, 900)})
 	for page := range 9 {
-		v := view.Steps{Page: view.StepsPage{Turn: 12, Step: 1, Page: page}, Steps: store.Steps{Total: 1, List: []store.Step{s}}, Found: long}
+		v := view.Steps{Page: view.StepsPage{Turn: 12, Step: 1, Page: page}, Steps: approvals.Steps{Total: 1, List: []approvals.Step{s}}, Found: long}
 		shown, err := json.Marshal(render.Steps(v, render.Options{Redact: redact.New(secret).Redact}))
 		if err != nil || strings.Contains(string(shown), "unter2") || !strings.Contains(string(shown), "[redacted]") {
 			t.Errorf("page %d: %v: %s", page, err, shown)

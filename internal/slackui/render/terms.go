@@ -10,7 +10,7 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
 )
 
 // provenance says why it is asked, and how it is decided.
@@ -54,7 +54,7 @@ func (c *card) grounds(most int) string {
 	return c.allGrounds(t, most)
 }
 
-func (c *card) allGrounds(t store.Terms, most int) string {
+func (c *card) allGrounds(t approvals.Terms, most int) string {
 	var parts []string
 	because := mrkdwn.EscapeWithin(c.o.redact(plaintext.OneLine(t.Because)), most)
 	rule, isRule := policy.Told(t.Rule)
@@ -74,7 +74,7 @@ func (c *card) allGrounds(t store.Terms, most int) string {
 
 // deciders say how many have to approve, who has, and who may.
 func (c *card) deciders() string {
-	if c.a.Kind == store.ApprovalQuestion {
+	if c.a.Kind == approvals.Question {
 		return ""
 	}
 	t := c.a.Terms
@@ -124,10 +124,10 @@ const whoMay = "Whoever may approve"
 // with those who are called, if they are one or two, and one of them is enough.
 func (c *card) whoDecides() string {
 	call := c.o.Calling
-	if call == nil && c.a.Kind == store.ApprovalQuestion {
+	if call == nil && c.a.Kind == approvals.Question {
 		return "The person who asked"
 	}
-	if call == nil || c.a.Kind != store.ApprovalQuestion && c.a.Terms.Quorum > 1 {
+	if call == nil || c.a.Kind != approvals.Question && c.a.Terms.Quorum > 1 {
 		return whoMay
 	}
 	whom := slices.Clone(call.Mention(c.a))
@@ -181,7 +181,7 @@ func (c *card) deadline() string {
 		return ""
 	}
 	then := "then work pauses"
-	if c.a.Terms.OnTimeout == store.TimeoutDeny {
+	if c.a.Terms.OnTimeout == approvals.TimeoutDeny {
 		then = "then it counts as denied"
 	}
 	return "Expires " + dateTime(c.a.ExpiresAt) + "; " + then
@@ -192,14 +192,14 @@ func (c *card) secondWay() string {
 	if c.isCopy() {
 		return "" // a reply is heard in the thread alone
 	}
-	if c.a.Kind == store.ApprovalQuestion {
+	if c.a.Kind == approvals.Question {
 		return "or reply " + mrkdwn.Code("deny "+view.Code(c.a)) + " to skip"
 	}
 	return "or reply " + mrkdwn.Code(approveWords(c.a))
 }
 
 // allowers are the people who have approved, in the order in which they did.
-func allowers(a store.Approval) []string {
+func allowers(a approvals.Approval) []string {
 	var out []string
 	for _, v := range a.Votes {
 		if v.Allow {

@@ -17,7 +17,8 @@ import (
 	"deckhand/internal/redact"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/slackui/render/mrkdwn/mrkdwntest"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/threads"
 )
 
 var began = time.Date(2026, 3, 4, 14, 2, 11, 0, time.UTC)
@@ -44,7 +45,7 @@ func stepsOf(items []claude.Item) (n int) {
 func running(items ...claude.Item) agent.TurnView {
 	return agent.TurnView{
 		Steps: stepsOf(items),
-		ID:    12, Thread: store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.0"},
+		ID:    12, Thread: threads.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "1.0"},
 		Workspace: "/srv/work/app", RequestedBy: asker, State: agent.TurnRunning, StartedAt: began,
 		Content: claude.Output{Items: items, Model: "claude-sonnet-4-5-20250929"},
 	}
@@ -66,7 +67,7 @@ func times(n int, it func(i int) claude.Item) []claude.Item {
 }
 
 // turns are the shapes that a turn can take.
-func turns() map[string]agent.TurnView {
+func exampleTurns() map[string]agent.TurnView {
 	story := []claude.Item{
 		text("I'll look at the failing test first."),
 		tool("Read", `{"file_path":"/srv/work/app/calc_test.go"}`, claude.ToolDone, "1\tpackage calc\n2\t\n3\tfunc Test…"),
@@ -165,7 +166,7 @@ func toolStates() []claude.Item {
 func TestTurn(t *testing.T) {
 	t.Parallel()
 	j := newJudge(t)
-	for name, turn := range turns() {
+	for name, turn := range exampleTurns() {
 		t.Run(name, func(t *testing.T) {
 			pages := render.Turn(turn, render.Options{})
 			golden(t, "turn/"+strings.ReplaceAll(name, " ", "_"), pages)
@@ -455,14 +456,14 @@ func TestATurnGoesOnInItsCards(t *testing.T) {
 	card := func(id string, from int, calls ...string) asked.Card {
 		c := asked.Card{ID: id, From: from}
 		for _, call := range calls {
-			c.Requests = append(c.Requests, asked.Request{ApprovalID: call, ToolUseID: call, ToolName: "Bash", Status: store.ApprovalAllowed, By: []string{approver}})
+			c.Requests = append(c.Requests, asked.Request{ApprovalID: call, ToolUseID: call, ToolName: "Bash", Status: approvals.Allowed, By: []string{approver}})
 		}
 		return c
 	}
 	open, earlier, meanwhile := card("A", 1, "a"), card("A", 1, "a"), card("B", 3, "b")
-	open.Requests[0].Status, earlier.Earlier, meanwhile.Meanwhile = store.ApprovalPending, true, true
+	open.Requests[0].Status, earlier.Earlier, meanwhile.Meanwhile = approvals.Pending, true, true
 	host := card("A", 2)
-	host.Requests = []asked.Request{{ToolUseID: "x", Host: "example.com:443", Status: store.ApprovalAllowed, By: []string{approver}}}
+	host.Requests = []asked.Request{{ToolUseID: "x", Host: "example.com:443", Status: approvals.Allowed, By: []string{approver}}}
 	one, two, short := text("one"+strings.Repeat(" word", 40)), text("two"), text("short")
 	for name, c := range map[string]struct {
 		items  []claude.Item

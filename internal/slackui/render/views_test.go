@@ -9,16 +9,18 @@ import (
 
 	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render"
-	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/threads"
 )
 
 func spendOf(period string, n int) view.Spend {
-	lines := []store.CostLine{
+	lines := []ledger.CostLine{
 		{Key: "claude-sonnet-4-5-20250929", Turns: 12, Input: 1234, Output: 45_678, CacheRead: 12_345_678, CacheWrite5m: 999_960, MicroUSD: 1_234_567},
 		{Key: "claude-haiku-4-5-20251001", Turns: 3, Input: 10, Output: 20, MicroUSD: 42, EstimatedMicroUSD: 42},
 	}
 	for i := len(lines); i < n; i++ {
-		lines = append(lines, store.CostLine{Key: fmt.Sprint("model-", i), Turns: 1, MicroUSD: 100})
+		lines = append(lines, ledger.CostLine{Key: fmt.Sprint("model-", i), Turns: 1, MicroUSD: 100})
 	}
 	s := view.Spend{Period: period, Models: lines[:n]}
 	for _, l := range s.Models {
@@ -34,14 +36,14 @@ func TestHome(t *testing.T) {
 	spends := func(today, month, last int) []view.Spend {
 		return []view.Spend{spendOf("today", today), spendOf("this month", month), spendOf("last month", last)}
 	}
-	projects := costAnswer(t, "this month by project", store.ByProject, numbered("project-", 30)...)
+	projects := costAnswer(t, "this month by project", ledger.ByProject, numbered("project-", 30)...)
 	full := view.Home{
 		BotUser: bot,
 		Mine:    spends(1, 2, 1), Team: spends(2, 30, 2), Projects: &projects,
 	}
 	at := time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
-	states := []store.ThreadState{
-		store.ThreadWaits, store.ThreadWorks, store.ThreadQueued, store.ThreadBudget, store.ThreadSpent, store.ThreadDone, store.ThreadStopped, store.ThreadFailed, store.ThreadNew,
+	states := []threads.State{
+		threads.ThreadWaits, threads.ThreadWorks, threads.ThreadQueued, threads.ThreadBudget, threads.ThreadSpent, threads.ThreadDone, threads.ThreadStopped, threads.ThreadFailed, threads.ThreadNew,
 	}
 	for i := range 40 {
 		th := view.HomeThread{
@@ -65,7 +67,7 @@ func TestHome(t *testing.T) {
 		Health:  []string{"degraded, version 1.0, 3 sessions here", "jobs: this replica reminds nobody. What helps: see the <log>."},
 		Budgets: []view.HomeBudget{{Of: "The team", Period: "month", Spent: 12_340_000, Limit: 100_000_000}, {Of: "<#C0DEV>", Period: "day", Spent: 7, Limit: 0}},
 		Pending: 41, Oldest: at, Days: 7,
-		Deciders: []store.ApprovalStats{{Name: approver, Asked: 12, Allowed: 10, Denied: 2, Quick: 1, Median: 40 * time.Second}},
+		Deciders: []approvals.Stats{{Name: approver, Asked: 12, Allowed: 10, Denied: 2, Quick: 1, Median: 40 * time.Second}},
 	}
 	long := ask("Bash", `{"command":"echo `+strings.Repeat("long ", 2000)+`","run_in_background":true}`)
 	long.ID += "L"

@@ -8,11 +8,14 @@ import (
 	"github.com/google/uuid"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/threads"
 )
 
 // Asked is an approval that waits in a running turn of a thread of its own, and
 // expires after some time.
-func Asked(tb testing.TB, s *store.Store, expires time.Duration) store.Approval {
+func Asked(tb testing.TB, s *store.Store, expires time.Duration) approvals.Approval {
 	tb.Helper()
 	ctx, name, session := tb.Context(), uuid.NewString(), uuid.NewString()
 	must := func(err error) {
@@ -21,24 +24,24 @@ func Asked(tb testing.TB, s *store.Store, expires time.Duration) store.Approval 
 			tb.Fatal(err)
 		}
 	}
-	key := store.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: name}
-	id, _, err := s.Receive(ctx, store.Envelope{
-		EventID: name, Kind: store.KindMessage, TeamID: "T1", ChannelID: "C1", ThreadTS: name, TS: name, UserID: "U1", Payload: json.RawMessage(`{}`),
+	key := threads.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: name}
+	id, _, err := s.Receive(ctx, inbox.Envelope{
+		EventID: name, Kind: inbox.Message, TeamID: "T1", ChannelID: "C1", ThreadTS: name, TS: name, UserID: "U1", Payload: json.RawMessage(`{}`),
 	})
 	must(err)
-	thread, _, err := s.AcceptPrompt(ctx, store.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
+	thread, _, err := s.AcceptPrompt(ctx, inbox.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
 	must(err)
 	thread, _, err = Acquire(ctx, s, thread.ID, "replica-1")
 	must(err)
-	lease := store.Lease{ThreadID: thread.ID, Owner: "replica-1", Epoch: thread.LeaseEpoch}
+	lease := threads.Lease{ThreadID: thread.ID, Owner: "replica-1", Epoch: thread.LeaseEpoch}
 	must(s.NewSession(ctx, lease, session, ""))
 	epoch, err := s.BeginEpoch(ctx, lease, session, "2.1.329", 0)
 	must(err)
 	turn, _, _, err := s.BeginTurn(ctx, lease, session, epoch)
 	must(err)
-	a, err := s.Ask(ctx, lease, store.Approval{
-		ID: uuid.NewString(), SessionID: session, TurnID: turn.ID, Kind: store.ApprovalTool, RequestID: "r", ToolUseID: "t", ToolName: "Bash",
-		Input: json.RawMessage(`{"command":"ls"}`), RequestedBy: "U1", Terms: store.Terms{Rule: "default: ask"}, ExpiresAt: time.Now().Add(expires),
+	a, err := s.Ask(ctx, lease, approvals.Approval{
+		ID: uuid.NewString(), SessionID: session, TurnID: turn.ID, Kind: approvals.Tool, RequestID: "r", ToolUseID: "t", ToolName: "Bash",
+		Input: json.RawMessage(`{"command":"ls"}`), RequestedBy: "U1", Terms: approvals.Terms{Rule: "default: ask"}, ExpiresAt: time.Now().Add(expires),
 	})
 	must(err)
 	return a

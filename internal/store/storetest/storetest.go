@@ -25,6 +25,7 @@ import (
 	"deckhand/internal/needtest"
 	"deckhand/internal/playground/postgres"
 	"deckhand/internal/store"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/waittest"
 	"deckhand/migrations"
 )
@@ -192,7 +193,7 @@ func makeTemplate(ctx context.Context) error {
 	if err := admin(ctx, "CREATE DATABASE "+draft); err != nil {
 		return fmt.Errorf("create the template database: %w", err)
 	}
-	if _, err := store.MigrateUp(ctx, withDatabase(server.url, draft)); err != nil {
+	if _, err := pg.MigrateUp(ctx, withDatabase(server.url, draft)); err != nil {
 		return err
 	}
 	if err := letBotIn(ctx, withDatabase(server.url, draft)); err != nil {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
 )
 
@@ -31,7 +33,7 @@ func main() {
 }
 
 func run(ctx context.Context, url string, rows int, seed uint64) error {
-	if _, err := store.MigrateUp(ctx, url); err != nil {
+	if _, err := pg.MigrateUp(ctx, url); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -50,7 +52,7 @@ func run(ctx context.Context, url string, rows int, seed uint64) error {
 		return err
 	}
 	// Nobody tells an audit of what never happened.
-	differences = slices.DeleteFunc(differences, func(d store.RollupDifference) bool { return d.Check == "audit" })
+	differences = slices.DeleteFunc(differences, func(d ledger.RollupDifference) bool { return d.Check == "audit" })
 	if len(differences) > 0 {
 		return fmt.Errorf("the roll-ups differ from the ledger %d times, as in %+v", len(differences), differences[0])
 	}

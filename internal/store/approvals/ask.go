@@ -1,0 +1,181 @@
+package approvals
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"deckhand/internal/store/audit"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
+)
+
+// Ask records a request to use a tool. If the process that this turn continues asked for the same tool with the
+// same input and got no answer, the request is bound to that approval with its card and decision (see
+// [turns.Store.ContinueTurn]); the returned approval may then have ended already. A pending one gets jobs for its
+// deadline and reminders.
+//
+// For a push it records what the thread has cost so far.
+//
+// From a, Ask reads ID, SessionID, TurnID, Kind, RequestID, ToolUseID, ToolName, Input, Dir, Touches, Push,
+// RequestedBy, Terms, Risks, DecisionReason, ToolSHA256, ToolChange, Said, CardID (empty: its own) and ExpiresAt, whose distance from now
+// counts by the database's clock; for a decision by rule or grant also Status, DecidedBy, DecidedVia, GrantID and
+// Reason. A grant that is no longer valid gives [pg.ErrNotFound].
+func (s *Store) Ask(ctx context.Context, l threads.Lease, a Approval) (Approval, error) {
+	a.InputSHA256 = sha256.Sum256(a.Input)
+	if a.Status == "" {
+		a.Status = Pending
+	}
+	if a.CardID == "" {
+		a.CardID = a.ID
+	}
+	var out Approval
+	err := threads.Fenced(ctx, s.db, l, func(tx pg.Tx) error {
+		if a.Status == Pending {
+			bound, err := bind(ctx, tx, l, a)
+			if err == nil {
+				err = addCardRow(ctx, tx, &bound) // it may not have been posted
+			}
+			if !errors.Is(err, pg.ErrNotFound) {
+				out = bound
+				return err
+			}
+		}
+		if a.GrantID != 0 {
+			if err := tx.QueryRow(ctx, `
+				SELECT id FROM grants WHERE id = $1 AND revoked_at IS NULL AND expires_at > now() FOR SHARE`, a.GrantID).Scan(new(int64)); err != nil {
+				return pg.NotFound(err)
+			}
+		}
+		var err error
+		if a.Push != nil {
+			push := *a.Push
+			if err = tx.QueryRow(ctx, `SELECT ledger_sum(micro_usd) FROM ledger WHERE thread_id = $1`, l.ThreadID).Scan(&push.CostMicroUSD); err != nil {
+				return err
+			}
+			a.Push = &push
+		}
+		if out, err = insertApproval(ctx, tx, l, a); err != nil {
+			return err
+		}
+		if out.Status != Pending {
+			return audit.Append(ctx, tx, decidedEntry(out))
+		}
+		if err := schedule(ctx, tx, out); err != nil {
+			return err
+		}
+		if err := addCardRow(ctx, tx, &out); err != nil {
+			return err
+		}
+		asked := audit.Entry{
+			Kind: audit.Asked, TeamID: out.TeamID, Actor: out.RequestedBy, ThreadID: out.ThreadID, TurnID: out.TurnID, ApprovalID: out.ID,
+			Details: map[string]any{
+				"tool": out.ToolName, "tool_use": out.ToolUseID, "input_sha256": hex.EncodeToString(out.InputSHA256[:]),
+				"rule": out.Terms.Rule, "approvers": out.Terms.Approvers, "quorum": out.Terms.Quorum,
+				"requester_may": out.Terms.RequesterMay, "dangerous": out.Terms.Dangerous, "risks": out.Risks, "expires_at": out.ExpiresAt.UTC(),
+			},
+		}
+		if out.ToolChange != nil {
+			asked.Details["tool_sha256"], asked.Details["tool_changed"] = hex.EncodeToString(out.ToolSHA256[:]), true
+		}
+		if out.Push != nil {
+			asked.Details["push"] = out.Push.IDs()
+		}
+		return audit.Append(ctx, tx, asked)
+	})
+	if err != nil {
+		return Approval{}, fmt.Errorf("record the request for %s: %w", a.ToolName, err)
+	}
+	return out, nil
+}
+
+// bind moves an unanswered approval of a dead process to the process that asks the same now.
+func bind(ctx context.Context, tx pg.Tx, l threads.Lease, a Approval) (Approval, error) {
+	return pg.CollectOne[Approval](tx.Query(ctx, `
+		WITH a AS (
+			UPDATE approvals SET request_id = $4, tool_use_id = $5, session_id = $6
+			WHERE id = (
+				SELECT id FROM approvals
+				WHERE turn_id = $7 AND request_id = '' AND tool_name = $2 AND input_sha256 = $3
+				  AND thread_id = $1 AND delivered_at IS NULL AND status IN ('pending', 'allowed', 'denied')
+				  AND tool_sha256 IS NOT DISTINCT FROM $8
+				ORDER BY created_at LIMIT 1)
+			RETURNING *)
+		SELECT `+approvalColumns+` FROM a JOIN threads t ON t.id = a.thread_id`,
+		l.ThreadID, a.ToolName, a.InputSHA256[:], a.RequestID, a.ToolUseID, a.SessionID, a.TurnID, a.ToolSHA256.orNull()))
+}
+
+func insertApproval(ctx context.Context, tx pg.Tx, l threads.Lease, a Approval) (Approval, error) {
+	var grant *int64
+	if a.GrantID != 0 {
+		grant = &a.GrantID
+	}
+	var push []byte
+	if a.Push != nil {
+		var err error
+		if push, err = json.Marshal(a.Push); err != nil {
+			return Approval{}, err
+		}
+	}
+	var change []byte
+	if a.ToolChange != nil {
+		var err error
+		if change, err = json.Marshal(a.ToolChange); err != nil {
+			return Approval{}, err
+		}
+	}
+	return pg.CollectOne[Approval](tx.Query(ctx, `
+		WITH a AS (
+			INSERT INTO approvals (id, thread_id, session_id, turn_id, kind, request_id, tool_use_id, tool_name,
+				input, input_sha256, requested_by, rule, because, approvers, quorum, requester_may, on_timeout,
+				dangerous, grantable, risks, decision_reason, card_id, expires_at,
+				status, decided_by, decided_via, grant_id, reason, dir, fixed, touches, said, push, tool_sha256, tool_change, decided_at, delivered_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, COALESCE($14::text[], '{}'), GREATEST($15, 1), $16,
+				COALESCE(NULLIF($17, ''), 'pause'), $18, $19, COALESCE($20::text[], '{}'), $21, $22, now() + make_interval(secs => $23), $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35,
+				CASE WHEN $24 = 'pending' THEN NULL ELSE now() END,
+				CASE WHEN $24 = 'pending' THEN NULL ELSE now() END)
+			RETURNING *)
+		SELECT `+approvalColumns+` FROM a JOIN threads t ON t.id = a.thread_id`,
+		a.ID, l.ThreadID, a.SessionID, a.TurnID, a.Kind, a.RequestID, a.ToolUseID, a.ToolName,
+		string(a.Input), a.InputSHA256[:], a.RequestedBy, a.Terms.Rule, a.Terms.Because, a.Terms.Approvers, a.Terms.Quorum,
+		a.Terms.RequesterMay, a.Terms.OnTimeout, a.Terms.Dangerous, a.Terms.Grantable, a.Risks, a.DecisionReason, a.CardID,
+		time.Until(a.ExpiresAt).Seconds(), a.Status, a.DecidedBy, a.DecidedVia, grant, a.Reason, a.Dir, a.Terms.Fixed, string(a.Touches), a.Said, push, a.ToolSHA256.orNull(), change))
+}
+
+func decidedEntry(a Approval) audit.Entry {
+	details := map[string]any{
+		"status": a.Status, "via": a.DecidedVia, "tool": a.ToolName, "tool_use": a.ToolUseID,
+		"input_sha256": hex.EncodeToString(a.InputSHA256[:]), "rule": a.Terms.Rule,
+	}
+	if a.Edited.Times > 0 {
+		details["edits"], details["edited_sha256"], details["edited_by"] = a.Edited.Times, hex.EncodeToString(a.Edited.SHA256[:]), a.Edited.By
+	}
+	if a.Push != nil {
+		details["push"] = a.Push.IDs()
+	}
+	if a.Reason != "" {
+		details["reason"] = a.Reason
+	}
+	if a.GrantID != 0 {
+		details["grant"] = a.GrantID
+	}
+	if a.Answer != nil {
+		sum := sha256.Sum256(a.Answer)
+		details["answer_sha256"] = hex.EncodeToString(sum[:])
+	}
+	return audit.Entry{
+		Kind: audit.Decided, TeamID: a.TeamID, Actor: a.DecidedBy, ThreadID: a.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID, Details: details,
+	}
+}
+
+// EndedEntry is the audit entry of an approval that ended without a decision.
+func EndedEntry(a Approval) audit.Entry {
+	return audit.Entry{
+		Kind: audit.Ended, TeamID: a.TeamID, ThreadID: a.ThreadID, TurnID: a.TurnID, ApprovalID: a.ID,
+		Details: map[string]any{"status": a.Status, "tool": a.ToolName, "input_sha256": hex.EncodeToString(a.InputSHA256[:])},
+	}
+}

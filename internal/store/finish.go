@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/audit"
+	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/transcripts"
+	"deckhand/internal/store/turns"
+)
+
+// FinishedTurn is the end of a turn.
+type FinishedTurn struct {
+	ID         int64
+	State      string // done, interrupted or failed
+	Problem    string // a sentence for people, or empty
+	AgentTurns int
+	// CLITotals are the CLI's running totals since they were last read: one per epoch of the turn, in order. None
+	// if the process had gone.
+	CLITotals []ledger.CLITotal
+	// OverBudget: a budget stopped it, so that somebody may continue it later.
+	OverBudget bool
+	// Approvals is the final status of approvals that are still pending.
+	Approvals approvals.Status
+	// View is the turn's final view for an [outbox.Turn]; empty if its content is unknown: then people get Problem
+	// as [outbox.GivenUp].
+	View []byte
+	// Mark is how its prompt is marked, for an [outbox.Mark]; empty for no mark.
+	Mark string
+	// Answer is the beginning of the last text.
+	Answer string
+	// Transcripts are the parts that are not copied yet. One that does not continue its copy is skipped without an
+	// error.
+	Transcripts []transcripts.Part
+}
+
+// FinishTurn ends the turn, records the CLI's totals, finishes its prompts and ends its open approvals, all or
+// nothing. It returns those approvals, for their cards, and the outbox rows: the turn, then its prompts' marks.
+func (s *Store) FinishTurn(ctx context.Context, l threads.Lease, f FinishedTurn) (ended []approvals.Approval, rows []outbox.Row, err error) {
+	copies := transcripts.Pack(f.Transcripts)
+	err = s.db.InTx(ctx, func(tx pg.Tx) error {
+		team, err := threads.Hold(ctx, tx, l)
+		if err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, `
+			UPDATE turns SET state = $2, problem = $3, agent_turns = $4, over_budget = $5, answer = $6, ended_at = now()
+			WHERE id = $1 AND state = 'running'`, f.ID, f.State, f.Problem, f.AgentTurns, f.OverBudget, f.Answer)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return fmt.Errorf("turn %d has ended already: %w", f.ID, threads.ErrFenced)
+		}
+		if _, err := transcripts.Save(ctx, tx, l, copies); err != nil {
+			return err
+		}
+		finished, err := pg.CollectColumn[int64](tx.Query(ctx, `
+			UPDATE inbox SET state = 'done', outcome = $2, done_at = now()
+			WHERE turn_id = $1 AND state = 'running' RETURNING id`, f.ID, f.State))
+		if err != nil {
+			return err
+		}
+		if rows, err = outbox.Add(ctx, tx, l.ThreadID, f.outboxRows(finished)...); err != nil {
+			return err
+		}
+		if ended, err = approvals.End(ctx, tx, f.ID, f.Approvals); err != nil {
+			return err
+		}
+		if err := outbox.CloseCards(ctx, tx, f.ID, outbox.Hold); err != nil {
+			return err
+		}
+		var entries []audit.Entry
+		for _, a := range ended {
+			entries = append(entries, approvals.EndedEntry(a))
+		}
+		// Last, because concurrent turns share rows of the roll-ups, locked from here on.
+		if err := ledger.InsertEnd(ctx, tx, f.ID, f.CLITotals, true); err != nil {
+			return err
+		}
+		end, err := turns.EndedEntry(ctx, tx, team, l, f.ID, f.State, f.Problem)
+		if err != nil {
+			return err
+		}
+		return audit.Append(ctx, tx, append(entries, end)...)
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("finish turn %d: %w", f.ID, err)
+	}
+	return ended, rows, nil
+}
+
+// outboxRows are the rows for the turn and the prompts that it finished.
+func (f FinishedTurn) outboxRows(prompts []int64) []outbox.NewRow {
+	out := []outbox.NewRow{{Kind: outbox.Turn, Turn: f.ID, Body: string(f.View)}}
+	if len(f.View) == 0 {
+		out[0].Kind, out[0].Body = outbox.GivenUp, f.Problem
+	}
+	if f.Mark == "" {
+		return out
+	}
+	for _, id := range prompts {
+		out = append(out, outbox.NewRow{Kind: outbox.Mark, Inbox: id, Body: f.Mark})
+	}
+	return out
+}
