@@ -33,7 +33,7 @@ func TestAChangeIsJudgedAsARequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newSupervisor(nil, &dependencies{policy: p}, &bounds{})
-	plain := approvals.Approval{ToolName: "Bash", Workspace: ws, Terms: approvals.Terms{Quorum: 1, RequesterMay: true}}
+	plain := approvals.Approval{Request: approvals.Request{ToolName: "Bash"}, Origin: approvals.Origin{Workspace: ws}, Terms: approvals.Terms{Quorum: 1, RequesterMay: true}}
 	named := plain
 	named.Terms.Approvers = []string{"U1"}
 	inside := plain

@@ -233,8 +233,13 @@ func (d *desk) ask(card string, terms approvals.Terms) approvals.Approval {
 	d.asked++
 	terms.Rule = cmp.Or(terms.Rule, "default")
 	a, err := d.store.Ask(context.Background(), d.lease, approvals.Approval{
-		ID: newID(), CardID: card, SessionID: d.session, TurnID: d.turn.ID, Kind: approvals.Tool, RequestID: uuid.NewString(), ToolUseID: "toolu_" + strconv.Itoa(d.asked),
-		ToolName: "Bash", Input: json.RawMessage(fmt.Sprintf(`{"command":"make %d"}`, d.asked)), RequestedBy: "ULINUS", Terms: terms, ExpiresAt: time.Now().Add(time.Hour),
+		ID: newID(), Input: json.RawMessage(fmt.Sprintf(`{"command":"make %d"}`, d.asked)), Terms: terms,
+		Card:   approvals.Card{CardID: card},
+		Origin: approvals.Origin{SessionID: d.session, TurnID: d.turn.ID, RequestedBy: "ULINUS"},
+		Request: approvals.Request{
+			Kind: approvals.Tool, RequestID: uuid.NewString(), ToolUseID: "toolu_" + strconv.Itoa(d.asked),
+			ToolName: "Bash", ExpiresAt: time.Now().Add(time.Hour),
+		},
 	})
 	d.must(err)
 	d.turn.Content.Items = append(d.turn.Content.Items, claude.Item{Kind: claude.ItemToolUse, ID: a.ToolUseID, Final: true, Tool: &claude.ToolUse{ID: a.ToolUseID, Name: a.ToolName, Input: a.Input, State: claude.ToolAsked}})

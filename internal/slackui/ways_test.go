@@ -327,9 +327,9 @@ func (m *matrix) asked(channel string) (thread string, a approvals.Approval, tur
 	fail(err)
 	ask := func() approvals.Approval {
 		a, err := m.db.Ask(ctx, lease, approvals.Approval{
-			ID: newID(), SessionID: session, TurnID: turn.ID, Kind: approvals.Tool, RequestID: uuid.NewString(), ToolUseID: "toolu_1", ToolName: "Bash",
-			Input: json.RawMessage(`{"command":"go vet ./..."}`), RequestedBy: "U0ASKED",
-			Terms: approvals.Terms{Rule: "default", RequesterMay: false, Grantable: true}, ExpiresAt: time.Now().Add(time.Hour),
+			ID: newID(), Input: json.RawMessage(`{"command":"go vet ./..."}`), Terms: approvals.Terms{Rule: "default", RequesterMay: false, Grantable: true},
+			Origin:  approvals.Origin{SessionID: session, TurnID: turn.ID, RequestedBy: "U0ASKED"},
+			Request: approvals.Request{Kind: approvals.Tool, RequestID: uuid.NewString(), ToolUseID: "toolu_1", ToolName: "Bash", ExpiresAt: time.Now().Add(time.Hour)},
 		})
 		fail(err)
 		return a

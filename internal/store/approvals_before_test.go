@@ -24,9 +24,12 @@ func TestARequestTellsWhatBecameOfItsLike(t *testing.T) {
 		t.Helper()
 		n++
 		a, err := b.Ask(t.Context(), b.lease, approvals.Approval{
-			ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: approvals.Tool,
-			RequestID: uuid.NewString(), ToolUseID: fmt.Sprint("toolu_", n), ToolName: "Bash", Input: json.RawMessage(command),
-			RequestedBy: turn.RequestedBy, Terms: approvals.Terms{RequesterMay: true}, ExpiresAt: time.Now().Add(time.Hour),
+			ID: uuid.NewString(), Input: json.RawMessage(command), Terms: approvals.Terms{RequesterMay: true},
+			Origin: approvals.Origin{SessionID: b.session, TurnID: turn.ID, RequestedBy: turn.RequestedBy},
+			Request: approvals.Request{
+				Kind:      approvals.Tool,
+				RequestID: uuid.NewString(), ToolUseID: fmt.Sprint("toolu_", n), ToolName: "Bash", ExpiresAt: time.Now().Add(time.Hour),
+			},
 		})
 		if err != nil {
 			t.Fatal(err)

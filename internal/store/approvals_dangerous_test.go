@@ -17,9 +17,9 @@ func TestADangerousAllowIsConfirmed(t *testing.T) {
 	b.prompt(t, "U1", "go")
 	turn, _ := b.begin(t)
 	a, err := b.Ask(t.Context(), b.lease, approvals.Approval{
-		ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: approvals.Tool, RequestID: uuid.NewString(), ToolUseID: "toolu_1",
-		ToolName: "Bash", Input: json.RawMessage(`{"command":"git push -f"}`), RequestedBy: turn.RequestedBy,
-		Terms: approvals.Terms{Rule: "default: ask", Dangerous: true, RequesterMay: true}, ExpiresAt: time.Now().Add(time.Hour),
+		ID: uuid.NewString(), Input: json.RawMessage(`{"command":"git push -f"}`), Terms: approvals.Terms{Rule: "default: ask", Dangerous: true, RequesterMay: true},
+		Origin:  approvals.Origin{SessionID: b.session, TurnID: turn.ID, RequestedBy: turn.RequestedBy},
+		Request: approvals.Request{Kind: approvals.Tool, RequestID: uuid.NewString(), ToolUseID: "toolu_1", ToolName: "Bash", ExpiresAt: time.Now().Add(time.Hour)},
 	})
 	if err != nil {
 		t.Fatal(err)

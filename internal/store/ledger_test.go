@@ -166,9 +166,10 @@ func TestWhatPeopleAllowedIsCounted(t *testing.T) {
 		via  string
 	}{{approvals.Tool, "rule"}, {approvals.Tool, "grant"}, {approvals.Plan, "button"}} {
 		if _, err := b.Ask(t.Context(), b.lease, approvals.Approval{
-			ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: via.kind, RequestID: uuid.NewString(), ToolUseID: "t", ToolName: "Bash",
-			Input: json.RawMessage(`{"command":"ls"}`), RequestedBy: "U1", Status: approvals.Allowed, DecidedBy: "U9", DecidedVia: via.via,
-			ExpiresAt: time.Now().Add(time.Hour),
+			ID: uuid.NewString(), Input: json.RawMessage(`{"command":"ls"}`),
+			Origin:  approvals.Origin{SessionID: b.session, TurnID: turn.ID, RequestedBy: "U1"},
+			Request: approvals.Request{Kind: via.kind, RequestID: uuid.NewString(), ToolUseID: "t", ToolName: "Bash", ExpiresAt: time.Now().Add(time.Hour)},
+			Outcome: approvals.Outcome{Status: approvals.Allowed, DecidedBy: "U9", DecidedVia: via.via},
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -133,9 +133,9 @@ func (l *life) do(ctx context.Context, s step) {
 			expires = time.Now().Add(-time.Second) // its time has run out before anybody looks
 		}
 		a, err := l.Ask(ctx, lease, approvals.Approval{
-			ID: uuid.NewString(), SessionID: l.session, TurnID: turn.ID, Kind: approvals.Tool, RequestID: uuid.NewString(),
-			ToolUseID: uuid.NewString(), ToolName: "Bash", Input: json.RawMessage(fmt.Sprintf(`{"command":"%d"}`, s.Input)), RequestedBy: "U1",
-			Terms: approvals.Terms{Rule: "ask Bash", Quorum: 1 + s.Input%2, RequesterMay: true}, ExpiresAt: expires,
+			ID: uuid.NewString(), Input: json.RawMessage(fmt.Sprintf(`{"command":"%d"}`, s.Input)), Terms: approvals.Terms{Rule: "ask Bash", Quorum: 1 + s.Input%2, RequesterMay: true},
+			Origin:  approvals.Origin{SessionID: l.session, TurnID: turn.ID, RequestedBy: "U1"},
+			Request: approvals.Request{Kind: approvals.Tool, RequestID: uuid.NewString(), ToolUseID: uuid.NewString(), ToolName: "Bash", ExpiresAt: expires},
 		})
 		if fine(err, threads.ErrFenced) {
 			l.mu.Lock()

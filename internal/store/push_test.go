@@ -37,9 +37,9 @@ func TestAnApprovalKeepsItsCommits(t *testing.T) {
 		Files: []forges.PushFile{{Path: "Makefile", Orders: true, Status: "M", Added: 1}}, Orders: 1, Diff: "+\x1bone\n",
 	}}, Ran: []forges.PushRan{{Command: "make", Failed: true}}}
 	a, err := b.Ask(t.Context(), b.lease, approvals.Approval{
-		ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: approvals.Tool, RequestID: uuid.NewString(), ToolUseID: "toolu_1",
-		ToolName: "Bash", Input: json.RawMessage(`{"command":"git push"}`), RequestedBy: turn.RequestedBy, Push: push,
-		Terms: approvals.Terms{Rule: "default: ask", RequesterMay: true}, ExpiresAt: time.Now().Add(time.Hour),
+		ID: uuid.NewString(), Input: json.RawMessage(`{"command":"git push"}`), Terms: approvals.Terms{Rule: "default: ask", RequesterMay: true},
+		Origin:  approvals.Origin{SessionID: b.session, TurnID: turn.ID, RequestedBy: turn.RequestedBy},
+		Request: approvals.Request{Kind: approvals.Tool, RequestID: uuid.NewString(), ToolUseID: "toolu_1", ToolName: "Bash", Push: push, ExpiresAt: time.Now().Add(time.Hour)},
 	})
 	if err != nil {
 		t.Fatal(err)

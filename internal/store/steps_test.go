@@ -24,8 +24,9 @@ func TestStepsOfATurn(t *testing.T) {
 	use := func(tool, id string) approvals.Approval {
 		t.Helper()
 		a, err := b.Ask(t.Context(), b.lease, approvals.Approval{
-			ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: approvals.Tool, RequestID: uuid.NewString(), ToolUseID: id, ToolName: tool,
-			Input: json.RawMessage(`{"n":"` + id + `"}`), RequestedBy: "U1", Terms: approvals.Terms{Rule: "default: ask"}, ExpiresAt: time.Now().Add(time.Hour),
+			ID: uuid.NewString(), Input: json.RawMessage(`{"n":"` + id + `"}`), Terms: approvals.Terms{Rule: "default: ask"},
+			Origin:  approvals.Origin{SessionID: b.session, TurnID: turn.ID, RequestedBy: "U1"},
+			Request: approvals.Request{Kind: approvals.Tool, RequestID: uuid.NewString(), ToolUseID: id, ToolName: tool, ExpiresAt: time.Now().Add(time.Hour)},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -106,9 +106,9 @@ func (b *bench) begin(t *testing.T) (turns.Turn, inbox.Prompt) {
 func (b *bench) ask(t *testing.T, turn turns.Turn, input string) approvals.Approval {
 	t.Helper()
 	a, err := b.Ask(t.Context(), b.lease, approvals.Approval{
-		ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: approvals.Tool,
-		RequestID: uuid.NewString(), ToolUseID: "toolu_1", ToolName: "Bash", Input: json.RawMessage(input),
-		RequestedBy: turn.RequestedBy, Terms: approvals.Terms{Rule: "default: ask"}, ExpiresAt: time.Now().Add(time.Hour),
+		ID: uuid.NewString(), Input: json.RawMessage(input), Terms: approvals.Terms{Rule: "default: ask"},
+		Origin:  approvals.Origin{SessionID: b.session, TurnID: turn.ID, RequestedBy: turn.RequestedBy},
+		Request: approvals.Request{Kind: approvals.Tool, RequestID: uuid.NewString(), ToolUseID: "toolu_1", ToolName: "Bash", ExpiresAt: time.Now().Add(time.Hour)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestALateWriterIsFenced(t *testing.T) {
 	if _, _, err := b.FinishTurn(t.Context(), old, store.FinishedTurn{ID: turn.ID, State: "done"}); !errors.Is(err, threads.ErrFenced) {
 		t.Errorf("FinishTurn under an old lease: %v", err)
 	}
-	if _, err := b.Ask(t.Context(), old, approvals.Approval{ID: "x", ToolName: "Bash", Input: json.RawMessage(`{}`)}); !errors.Is(err, threads.ErrFenced) {
+	if _, err := b.Ask(t.Context(), old, approvals.Approval{ID: "x", Input: json.RawMessage(`{}`), Request: approvals.Request{ToolName: "Bash"}}); !errors.Is(err, threads.ErrFenced) {
 		t.Errorf("Ask under an old lease: %v", err)
 	}
 	if _, ok, err := storetest.Acquire(t.Context(), b, b.thread.ID, "replica-2"); ok || err != nil {
@@ -242,8 +242,9 @@ func TestAnExpiredApprovalCannotBeDecided(t *testing.T) {
 	b := newBench(t)
 	turn, _ := b.begin(t)
 	a, err := b.Ask(t.Context(), b.lease, approvals.Approval{
-		ID: "exp", SessionID: b.session, TurnID: turn.ID, Kind: approvals.Tool, RequestID: "r", ToolName: "Bash",
-		Input: json.RawMessage(`{}`), RequestedBy: "U1", Terms: approvals.Terms{Rule: "r"}, ExpiresAt: time.Now().Add(-time.Second),
+		ID: "exp", Input: json.RawMessage(`{}`), Terms: approvals.Terms{Rule: "r"},
+		Origin:  approvals.Origin{SessionID: b.session, TurnID: turn.ID, RequestedBy: "U1"},
+		Request: approvals.Request{Kind: approvals.Tool, RequestID: "r", ToolName: "Bash", ExpiresAt: time.Now().Add(-time.Second)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -267,8 +268,9 @@ func TestAnApprovalEndsWhileItsTurnIsContinued(t *testing.T) {
 	b := benchIn(t, storetest.Open(t, url, store.Options{}))
 	turn, _ := b.begin(t)
 	a, err := b.Ask(t.Context(), b.lease, approvals.Approval{
-		ID: uuid.NewString(), SessionID: b.session, TurnID: turn.ID, Kind: approvals.Tool, RequestID: "r", ToolUseID: "t", ToolName: "Bash",
-		Input: json.RawMessage(`{}`), RequestedBy: "U1", Terms: approvals.Terms{Rule: "r"}, ExpiresAt: time.Now().Add(-time.Second),
+		ID: uuid.NewString(), Input: json.RawMessage(`{}`), Terms: approvals.Terms{Rule: "r"},
+		Origin:  approvals.Origin{SessionID: b.session, TurnID: turn.ID, RequestedBy: "U1"},
+		Request: approvals.Request{Kind: approvals.Tool, RequestID: "r", ToolUseID: "t", ToolName: "Bash", ExpiresAt: time.Now().Add(-time.Second)},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -206,10 +206,13 @@ func (d *Desk) request(requestID, toolUseID string, c policy.Call, by policy.Dec
 	}
 	told := d.told[c.Tool]
 	return approvals.Approval{
-		ToolSHA256: told.sum, ToolChange: told.change,
-		ID: NewID(), SessionID: d.SessionID, TurnID: d.Turn.ID, Kind: kind,
-		RequestID: requestID, ToolUseID: toolUseID, ToolName: c.Tool, Input: c.Input, RequestedBy: d.Turn.RequestedBy,
-		Terms: TermsOf(by), Dir: c.Dir, ExpiresAt: time.Now().Add(by.Terms.Timeout),
+		Request: approvals.Request{
+			ToolSHA256: told.sum, ToolChange: told.change,
+			Kind:      kind,
+			RequestID: requestID, ToolUseID: toolUseID, ToolName: c.Tool, Dir: c.Dir, ExpiresAt: time.Now().Add(by.Terms.Timeout),
+		},
+		ID: NewID(), Input: c.Input, Terms: TermsOf(by),
+		Origin: approvals.Origin{SessionID: d.SessionID, TurnID: d.Turn.ID, RequestedBy: d.Turn.RequestedBy},
 	}
 }
 

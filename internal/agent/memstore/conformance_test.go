@@ -206,9 +206,12 @@ func (c *caller) saying(rows []outbox.Row) string {
 func (c *caller) ask() approvals.Approval {
 	turn := pick(c, c.turns)
 	a := approvals.Approval{
-		ID: c.id(), SessionID: turn.SessionID, TurnID: turn.ID, Kind: approvals.Tool, RequestID: fmt.Sprint("r", c.n), ToolUseID: fmt.Sprint("u", c.n),
-		ToolName: "Bash", Input: json.RawMessage(pick(c, []string{`{"command":"a"}`, `{"command":"b"}`})), RequestedBy: "U1", ExpiresAt: time.Now().Add(time.Hour),
-		Terms: approvals.Terms{Rule: "ask Bash", Quorum: pick(c, []int{2, 0, 1, 1}), Grantable: c.r.IntN(5) > 0, RequesterMay: c.r.IntN(4) > 0, Fixed: c.r.IntN(4) == 0},
+		ID: c.id(), Input: json.RawMessage(pick(c, []string{`{"command":"a"}`, `{"command":"b"}`})), Terms: approvals.Terms{Rule: "ask Bash", Quorum: pick(c, []int{2, 0, 1, 1}), Grantable: c.r.IntN(5) > 0, RequesterMay: c.r.IntN(4) > 0, Fixed: c.r.IntN(4) == 0},
+		Origin: approvals.Origin{SessionID: turn.SessionID, TurnID: turn.ID, RequestedBy: "U1"},
+		Request: approvals.Request{
+			Kind: approvals.Tool, RequestID: fmt.Sprint("r", c.n), ToolUseID: fmt.Sprint("u", c.n),
+			ToolName: "Bash", ExpiresAt: time.Now().Add(time.Hour),
+		},
 	}
 	switch c.r.IntN(6) {
 	case 0:

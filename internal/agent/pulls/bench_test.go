@@ -154,7 +154,7 @@ func (b *bench) row(t threads.Thread) forges.Pull {
 
 func (b *bench) approval(t threads.Thread) approvals.Approval {
 	p, _ := b.PullOfThread(b.t.Context(), t.ID) // there may be none yet
-	return approvals.Approval{ID: "a", Input: []byte(`{"head":"` + p.Head + `","method":"merge"}`), ThreadID: t.ID, ThreadKey: t.Key(), RequestedBy: "U0LINUS", DecidedAt: time.Now().Add(-b.decided), Votes: []approvals.Vote{{UserID: "U0ADA", Allow: true}}}
+	return approvals.Approval{ID: "a", Input: []byte(`{"head":"` + p.Head + `","method":"merge"}`), Origin: approvals.Origin{ThreadID: t.ID, ThreadKey: t.Key(), RequestedBy: "U0LINUS"}, Outcome: approvals.Outcome{DecidedAt: time.Now().Add(-b.decided), Votes: []approvals.Vote{{UserID: "U0ADA", Allow: true}}}}
 }
 
 // polls asks the forge how the thread's pull request stands.

@@ -74,7 +74,7 @@ func TestOnlyFilesOfTheWorkspaceArePosted(t *testing.T) {
 	}
 	// A path begins where it was decided to.
 	c.posted = nil
-	if _, err := post.Run(t.Context(), tools.Call{Input: json.RawMessage(`{"path":"chart.csv"}`), Approval: approvals.Approval{Dir: filepath.Join(dir, "out")}}); err != nil || len(c.posted) != 1 {
+	if _, err := post.Run(t.Context(), tools.Call{Input: json.RawMessage(`{"path":"chart.csv"}`), Approval: approvals.Approval{Request: approvals.Request{Dir: filepath.Join(dir, "out")}}}); err != nil || len(c.posted) != 1 {
 		t.Errorf("from the folder that it works in: %q, %v", c.posted, err)
 	}
 	c.posted = make([]string, 4)
@@ -84,7 +84,7 @@ func TestOnlyFilesOfTheWorkspaceArePosted(t *testing.T) {
 	if len(c.posted) != filesMost {
 		t.Errorf("one turn has posted %d files", len(c.posted))
 	}
-	if _, err := post.Run(t.Context(), tools.Call{Input: json.RawMessage(`{"path":"out/chart.csv"}`), Approval: approvals.Approval{TurnID: 2}}); err != nil {
+	if _, err := post.Run(t.Context(), tools.Call{Input: json.RawMessage(`{"path":"out/chart.csv"}`), Approval: approvals.Approval{Origin: approvals.Origin{TurnID: 2}}}); err != nil {
 		t.Errorf("the next turn: %v", err)
 	}
 }

@@ -281,8 +281,10 @@ func goldenPage(t *testing.T, name string) render.Page {
 func request(id string, kind approvals.Kind, tool, input string) approvals.Approval {
 	at := time.Date(2026, 3, 4, 14, 2, 11, 0, time.UTC)
 	return approvals.Approval{
-		ID: id, Kind: kind, Status: approvals.Pending, Project: "app", Workspace: "/srv/work/app",
-		ToolName: tool, Input: json.RawMessage(input), RequestedBy: workspace.UserLinus, CreatedAt: at, ExpiresAt: at.Add(time.Hour),
+		ID: id, Input: json.RawMessage(input),
+		Request: approvals.Request{Kind: kind, ToolName: tool, CreatedAt: at, ExpiresAt: at.Add(time.Hour)},
+		Outcome: approvals.Outcome{Status: approvals.Pending},
+		Origin:  approvals.Origin{Project: "app", Workspace: "/srv/work/app", RequestedBy: workspace.UserLinus},
 	}
 }
 

@@ -19,11 +19,13 @@ import (
 
 func ask(toolName, input string) approvals.Approval {
 	return approvals.Approval{
-		ID: "7k2qxwerty0123456789", Kind: approvals.Tool, Status: approvals.Pending,
-		ThreadKey: threads.ThreadKey{TeamID: "T1", ChannelID: "C0DEV", ThreadTS: "1.0"},
-		Project:   "app", Workspace: "/srv/work/app", RequestID: "r1", ToolUseID: "toolu_1",
-		ToolName: toolName, Input: json.RawMessage(input), RequestedBy: asker,
-		CreatedAt: began, ExpiresAt: began.Add(time.Hour),
+		ID: "7k2qxwerty0123456789", Input: json.RawMessage(input),
+		Request: approvals.Request{Kind: approvals.Tool, RequestID: "r1", ToolUseID: "toolu_1", ToolName: toolName, CreatedAt: began, ExpiresAt: began.Add(time.Hour)},
+		Outcome: approvals.Outcome{Status: approvals.Pending},
+		Origin: approvals.Origin{
+			ThreadKey: threads.ThreadKey{TeamID: "T1", ChannelID: "C0DEV", ThreadTS: "1.0"},
+			Project:   "app", Workspace: "/srv/work/app", RequestedBy: asker,
+		},
 	}
 }
 

@@ -40,49 +40,69 @@ const (
 // Approval is a request to use a tool. Input holds the CLI's bytes, which the card shows and an allow sends back;
 // InputSHA256 binds the decision to them.
 type Approval struct {
-	ID       string // unguessable; the only thing a button carries
+	ID          string // unguessable; the only thing a button carries
+	Input       json.RawMessage
+	InputSHA256 Sum `db:"input_sha256"`
+	Origin
+	Request
+	Terms  // how it is decided, by the policy when it was asked
+	Edited // what runs instead, if people changed it
+	Outcome
+	Card
+}
+
+// Origin is where a request comes from.
+type Origin struct {
 	ThreadID int64
 	threads.ThreadKey
-	Project        string
-	Title          string // of the thread, for people who may read it; may be empty
-	Workspace      string
-	SessionID      string
-	TurnID         int64
+	Project     string
+	Title       string // of the thread, for people who may read it; may be empty
+	Workspace   string
+	SessionID   string
+	TurnID      int64
+	RequestedBy string // the Slack user whose prompt led here
+}
+
+// Request is what was asked, besides the input, and what is known of it.
+type Request struct {
 	Kind           Kind
 	RequestID      string // the CLI's; empty once the process that asked is gone
 	ToolUseID      string
 	ToolName       string
-	Input          json.RawMessage
-	InputSHA256    Sum             `db:"input_sha256"`
 	Dir            string          // where the call would run; empty: the workspace
-	Edited                         // what runs instead, if people changed it
 	Before         *Before         // the same request before a restart; or nil
 	Touches        json.RawMessage // what it would touch, as far as known; or nil
 	Push           *forges.Push    // what a git push would bring; nil for other calls
-	RequestedBy    string          // the Slack user whose prompt led here
-	Terms                          // how it is decided, by the policy when it was asked
 	Risks          []string
 	DecisionReason string      // the CLI's own, for the card
 	ToolSHA256     Sum         `db:"tool_sha256"` // of what the model was told of an MCP server's tool; else zero
 	ToolChange     *ToolChange // that this is not what was allowed before; or nil
 	Said           string      // the model's last text before the call; may be empty
-	// CardID is the approval whose message also shows this one: itself, or an earlier request of the same turn.
-	CardID     string
+	CreatedAt      time.Time
+	ExpiresAt      time.Time
+}
+
+// Outcome is what people have said, and how it ended.
+type Outcome struct {
 	Status     Status
 	DecidedBy  string // a Slack user id, or "rule"
 	DecidedVia string // button, command, modal, rule, grant
 	GrantID    int64  // the grant that allowed it, made by DecidedBy; or 0
 	Reason     string // the decider's
 	Answer     json.RawMessage
-	CreatedAt  time.Time
-	ExpiresAt  time.Time
 	DecidedAt  time.Time // zero while pending
 	Delivered  bool      // the CLI has its answer
-	MessageTS  string    // the card's, or empty
 	Votes      []Vote    // for the current input, in order
-	TurnEnded  bool      // its turn asks for nothing more
-	HeldBy     string    // the replica that holds the thread's lease, or empty
-	OutboxID   int64     // the last outbox row about its card, or 0
+}
+
+// Card is where it is shown, and by whom.
+type Card struct {
+	// CardID is the approval whose message also shows this one: itself, or an earlier request of the same turn.
+	CardID    string
+	MessageTS string // the card's, or empty
+	TurnEnded bool   // its turn asks for nothing more
+	HeldBy    string // the replica that holds the thread's lease, or empty
+	OutboxID  int64  // the last outbox row about its card, or 0
 }
 
 // Terms are how an approval is decided.

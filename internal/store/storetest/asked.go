@@ -40,8 +40,9 @@ func Asked(tb testing.TB, s *store.Store, expires time.Duration) approvals.Appro
 	turn, _, _, err := s.BeginTurn(ctx, lease, session, epoch)
 	must(err)
 	a, err := s.Ask(ctx, lease, approvals.Approval{
-		ID: uuid.NewString(), SessionID: session, TurnID: turn.ID, Kind: approvals.Tool, RequestID: "r", ToolUseID: "t", ToolName: "Bash",
-		Input: json.RawMessage(`{"command":"ls"}`), RequestedBy: "U1", Terms: approvals.Terms{Rule: "default: ask"}, ExpiresAt: time.Now().Add(expires),
+		ID: uuid.NewString(), Input: json.RawMessage(`{"command":"ls"}`), Terms: approvals.Terms{Rule: "default: ask"},
+		Origin:  approvals.Origin{SessionID: session, TurnID: turn.ID, RequestedBy: "U1"},
+		Request: approvals.Request{Kind: approvals.Tool, RequestID: "r", ToolUseID: "t", ToolName: "Bash", ExpiresAt: time.Now().Add(expires)},
 	})
 	must(err)
 	return a
