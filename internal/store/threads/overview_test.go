@@ -1,4 +1,4 @@
-package store_test
+package threads_test
 
 import (
 	"fmt"

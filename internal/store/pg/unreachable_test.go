@@ -1,4 +1,4 @@
-package store_test
+package pg_test
 
 import (
 	"errors"
