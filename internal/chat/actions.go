@@ -169,7 +169,7 @@ func (a router) onClick(ctx context.Context, in *Incoming) (outcome string, err 
 	if onHome && act.lasts {
 		defer func() {
 			if err == nil { // they look at it
-				err = tab{a.Chat}.publishHome(ctx, in.person(), homeChoice(in))
+				err = tab(a).publishHome(ctx, in.person(), homeChoice(in))
 			}
 		}()
 	}

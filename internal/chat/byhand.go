@@ -25,48 +25,48 @@ func (h ByHand) Unbound() {
 func (h ByHand) Listens() { h.cursor.on = true }
 
 // KeepInbox acts on what waits until ctx ends, and TakeDue begins to act on what is due now.
-func (h ByHand) KeepInbox(ctx context.Context) { keeper{h.Chat}.keepInbox(ctx) }
+func (h ByHand) KeepInbox(ctx context.Context) { keeper(h).keepInbox(ctx) }
 
 // TakeDue is a step of KeepInbox.
-func (h ByHand) TakeDue(ctx context.Context) { keeper{h.Chat}.takeDue(ctx); h.Wait() }
+func (h ByHand) TakeDue(ctx context.Context) { keeper(h).takeDue(ctx); h.Wait() }
 
 // Receive stores what was delivered and begins to act on it; fresh is false if it was there.
 func (h ByHand) Receive(ctx context.Context, in *Incoming) (fresh bool, err error) {
 	in.Row.Holder = h.inbox.holder
 	if in.Row.ID, fresh, err = h.c.Store.Receive(ctx, in.Row); fresh {
 		in.Lasts = true
-		keeper{h.Chat}.begin(ctx, in)
+		keeper(h).begin(ctx, in)
 	}
 	return fresh, err
 }
 
 // Finish ends what is acted on.
 func (h ByHand) Finish(ctx context.Context, in *Incoming, outcome string) {
-	keeper{h.Chat}.finish(ctx, in.Row.ID, in, outcome)
+	keeper(h).finish(ctx, in.Row.ID, in, outcome)
 }
 
 // KeepUnstored keeps a message that the database did not take.
-func (h ByHand) KeepUnstored(in *Incoming) { keeper{h.Chat}.keepUnstored(in) }
+func (h ByHand) KeepUnstored(in *Incoming) { keeper(h).keepUnstored(in) }
 
 // OnChange acts on a change of a message, and reports whether it was taken.
 func (h ByHand) OnChange(ctx context.Context, in *Incoming) bool {
-	return keeper{h.Chat}.onChange(ctx, in)
+	return keeper(h).onChange(ctx, in)
 }
 
 // Relevant reports whether a message is addressed to us.
 func (h ByHand) Relevant(ctx context.Context, in *Incoming) bool {
-	return keeper{h.Chat}.relevant(ctx, in)
+	return keeper(h).relevant(ctx, in)
 }
 
 // MoveCursor and ScanNext are the steps of a catch-up scan, and Changes looks at what waits.
-func (h ByHand) MoveCursor(ctx context.Context) { listener{h.Chat}.moveCursor(ctx, false) }
+func (h ByHand) MoveCursor(ctx context.Context) { listener(h).moveCursor(ctx, false) }
 
 // ScanNext looks through what is next, and reports whether there was something.
-func (h ByHand) ScanNext(ctx context.Context) bool { return listener{h.Chat}.scanNext(ctx) }
+func (h ByHand) ScanNext(ctx context.Context) bool { return listener(h).scanNext(ctx) }
 
 // Changes has posts that wait say what their authors made of them meanwhile.
 func (h ByHand) Changes(ctx context.Context, l inbox.Scan) error {
-	k := listener{h.Chat}.scanner(l)
+	k := listener(h).scanner(l)
 	k.settled = 0
 	return k.changes(ctx)
 }
@@ -78,7 +78,7 @@ func (h ByHand) Authorise(ctx context.Context, team, user, channel string, act a
 
 // Home is what somebody's own page shows.
 func (h ByHand) Home(ctx context.Context, user string, choice view.HomeChoice) (view.Home, error) {
-	return tab{h.Chat}.homeView(ctx, person{TeamID: h.self.Team, UserID: user}, choice, h.mayDo)
+	return tab(h).homeView(ctx, person{TeamID: h.self.Team, UserID: user}, choice, h.mayDo)
 }
 
 // HomeChoice is what somebody chose to see there.
@@ -90,7 +90,7 @@ func (h ByHand) HomeChoice(user string) view.HomeChoice {
 
 // Waits reports whether a request waits for somebody.
 func (h ByHand) Waits(ctx context.Context, user string, a approvals.Approval) bool {
-	return tab{h.Chat}.mineToDecide(ctx, person{TeamID: h.self.Team, UserID: user}, []approvals.Approval{a})[a.ID]
+	return tab(h).mineToDecide(ctx, person{TeamID: h.self.Team, UserID: user}, []approvals.Approval{a})[a.ID]
 }
 
 // WroteIn notes that somebody has written in a thread, or has done something there.

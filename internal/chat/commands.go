@@ -242,7 +242,7 @@ func (a router) onMessage(ctx context.Context, in *Incoming) (outcome string, er
 	}
 	var to aim
 	if c == nil {
-		to = prompter{a.Chat}.aimOf(ctx, in, thread, a.screen.Typed(ctx, in.Message.Body))
+		to = prompter(a).aimOf(ctx, in, thread, a.screen.Typed(ctx, in.Message.Body))
 		who.Project = cmp.Or(who.Project, to.project)
 	}
 	act := access.Prompt
@@ -266,16 +266,16 @@ func (a router) onMessage(ctx context.Context, in *Incoming) (outcome string, er
 	}
 	switch {
 	case in.Message.Late:
-		return listener{a.Chat}.tooLate(in), nil
+		return listener(a).tooLate(in), nil
 	case text == "" && len(in.Message.Files) == 0:
 		return "help", a.help(ctx, in, "")
 	case to.wrong != "":
 		a.Answer(in, to.wrong+" Nothing was begun: send your message again.")
 		return "a place that cannot be chosen", nil
 	case len(to.choices) > 0:
-		return prompter{a.Chat}.pickProject(ctx, in, to.choices)
+		return prompter(a).pickProject(ctx, in, to.choices)
 	case c == nil:
-		return prompter{a.Chat}.prompt(ctx, in, to)
+		return prompter(a).prompt(ctx, in, to)
 	case c.nearly:
 		a.askBack(in, c, text)
 		outcome, err = askedBack, nil

@@ -134,7 +134,7 @@ func (a connector) onDisconnectClick(ctx context.Context, in *Incoming) (outcome
 	}
 	a.Answer(in, "Disconnected: Deckhand has forgotten the token of "+login+" at "+in.Click.Value+". Where you have made the token yourself, or approved Deckhand's app at GitHub, remove that there, too.")
 	if in.Click.OnHome {
-		return "disconnected", tab{a.Chat}.publishHome(ctx, in.person(), homeChoice(in))
+		return "disconnected", tab(a).publishHome(ctx, in.person(), homeChoice(in))
 	}
 	return "disconnected", nil
 }

@@ -100,7 +100,7 @@ func (a rater) onFeedbackCommand(ctx context.Context, in *Incoming, days string)
 		place := threads.Place{ChannelID: r.ChannelID, Project: r.Project}
 		may, asked := readable[place]
 		if !asked {
-			may = tab{a.Chat}.mayRead(ctx, who, place)
+			may = tab(a).mayRead(ctx, who, place)
 			readable[place] = may
 		}
 		switch {

@@ -67,7 +67,7 @@ func (a listener) relevantFound(ctx context.Context, in *Incoming) (bool, error)
 	if in.Message.ToUs {
 		return true, nil
 	}
-	if ours, err := (keeper{a.Chat}).relevantNow(ctx, in); err != nil || !ours {
+	if ours, err := keeper(a).relevantNow(ctx, in); err != nil || !ours {
 		return false, err
 	}
 	opened, err := a.c.Store.OpenedAt(ctx, in.Row.Key())

@@ -128,7 +128,7 @@ func (a granter) onRevokeClick(ctx context.Context, in *Incoming) (outcome strin
 		a.Homes.Changed()
 		return "revoked", nil
 	}
-	return "revoked", tab{a.Chat}.publishHome(ctx, in.person(), homeChoice(in))
+	return "revoked", tab(a).publishHome(ctx, in.person(), homeChoice(in))
 }
 
 // whereGrantHolds puts a person where a grant holds, for authorise.

@@ -105,6 +105,7 @@ func (h *Homes) Has(user, hash string) {
 	}
 }
 
+// HashOf is the hash of the tab that a person has, as the chat gave it; empty if none is known.
 func (h *Homes) HashOf(user string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -162,6 +162,7 @@ func (o *Outbox) Ended(w outbox.Row, err error) bool {
 	return true
 }
 
+// PutBack gives a row back, so that it is sent again, here or by another replica.
 func (o *Outbox) PutBack(id int64) {
 	o.mu.Lock()
 	o.back = append(o.back, id)

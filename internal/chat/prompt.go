@@ -27,7 +27,7 @@ func (a prompter) prompt(ctx context.Context, in *Incoming, to aim) (outcome str
 		return "", err
 	}
 	if !opens {
-		listener{a.Chat}.scanBefore(ctx, in)
+		listener(a).scanBefore(ctx, in)
 	}
 	project, title := thread.Project, ""
 	if opens {
@@ -48,13 +48,13 @@ func (a prompter) prompt(ctx context.Context, in *Incoming, to aim) (outcome str
 		a.Answer(in, wrong+" Nothing was begun: send your message again.")
 		return "a model that is not allowed", nil
 	case chosen != nil && text == "" && len(files) == 0:
-		return steerer{a.Chat}.onModelCommand(ctx, in, chosen.Name)
+		return steerer(a).onModelCommand(ctx, in, chosen.Name)
 	case text == "":
 		text = agent.NoWords
 	}
 	asked := text
 	if name := strings.TrimSpace(cliCommand.FindString(text)); strings.HasPrefix(text, "/") && !passedOn[name] {
-		if text, err = (steerer{a.Chat}).brought(ctx, project, name, text); err != nil {
+		if text, err = steerer(a).brought(ctx, project, name, text); err != nil {
 			return "", err
 		}
 	} else if strings.HasPrefix(text, "/") && len(files) > 0 {
@@ -78,10 +78,10 @@ func (a prompter) prompt(ctx context.Context, in *Incoming, to aim) (outcome str
 		text = fmt.Sprintf("[%s writes:]\n%s", plaintext.OneLine(a.people.Name(ctx, in.Row.UserID)), text)
 	}
 	if !command {
-		text = reader{a.Chat}.linked(ctx, in, m.Text) + text
+		text = reader(a).linked(ctx, in, m.Text) + text
 	}
 	if m.Reply && !command {
-		before, earlier, err := reader{a.Chat}.talkBefore(ctx, in, opens)
+		before, earlier, err := reader(a).talkBefore(ctx, in, opens)
 		if err != nil {
 			return "", err
 		}
@@ -91,7 +91,7 @@ func (a prompter) prompt(ctx context.Context, in *Incoming, to aim) (outcome str
 		InboxID: in.Row.ID, Thread: key, Project: project, Title: title, Slug: view.Slug(title), Base: to.branch, UserID: in.Row.UserID, UUID: uuid.NewString(), Text: text, Files: files, Edits: in.Row.Edits,
 	}
 	if chosen != nil {
-		p.Steers = []inbox.Steer{steerer{a.Chat}.steering(ctx, in, inbox.SteerModel, chosen.Name, choseModel(*chosen))}
+		p.Steers = []inbox.Steer{steerer(a).steering(ctx, in, inbox.SteerModel, chosen.Name, choseModel(*chosen))}
 	}
 	if opens && a.cursor.missed(in) {
 		p.LookSince = timeOf(in.Row.TS)

@@ -93,7 +93,7 @@ func (a router) handle(ctx context.Context, in *Incoming) (outcome string, err e
 	case in.Click != nil:
 		return a.onClick(ctx, in)
 	case in.Shortcut != nil:
-		return prompter{a.Chat}.onShortcut(ctx, in)
+		return prompter(a).onShortcut(ctx, in)
 	case in.Submission != nil:
 		return a.onSubmission(ctx, in)
 	case in.Command != nil:
@@ -133,13 +133,13 @@ const sorry = "That did not work: Deckhand has trouble at the moment. If nothing
 func (a router) onEvent(ctx context.Context, in *Incoming) (outcome string, err error) {
 	switch in.Event {
 	case EventHome:
-		return tab{a.Chat}.openHome(ctx, in)
+		return tab(a).openHome(ctx, in)
 	case EventGreet:
 		return a.greet(ctx, in), nil
 	case EventStop:
 		return a.onNativeStop(ctx, in)
 	case EventReact:
-		return prompter{a.Chat}.onReaction(ctx, in)
+		return prompter(a).onReaction(ctx, in)
 	}
 	return string(in.Event), nil
 }

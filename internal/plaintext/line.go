@@ -10,10 +10,12 @@ import (
 // Zwsp separates two characters that together would mean something to Slack.
 const Zwsp = "\u200b"
 
+// IsAlnum reports whether a byte is a digit or a Latin letter.
 func IsAlnum(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
+// IsWord is IsAlnum, or the underscore.
 func IsWord(c byte) bool { return IsAlnum(c) || c == '_' }
 
 // Printable normalises line ends and makes control characters, direction changes and broken UTF-8 visible: Slack

@@ -150,8 +150,10 @@ func (d *Desk) Open() []approvals.Approval {
 }
 
 // Cards are those on which the turn has asked for something, in the order in which they were
-// posted, and Granted the calls that somebody's grant allowed, by their ids.
-func (d *Desk) Cards() []Card             { return slices.Clone(d.cards) }
+// posted.
+func (d *Desk) Cards() []Card { return slices.Clone(d.cards) }
+
+// Granted are the calls that somebody's grant allowed, by their ids.
 func (d *Desk) Granted() map[string]Grant { return maps.Clone(d.granted) }
 
 // Steps is about how many tool uses and hosts was decided or is to be, but for those that keep

@@ -222,7 +222,7 @@ func (s *Service) open(ctx context.Context, c tools.Call, in opening) (string, e
 	if found != nil {
 		return s.remembered(ctx, t, p, r, *found, pushed, "pushed", a)
 	}
-	reviewers := in.Reviewers
+	var reviewers []string
 	if a.Push != nil && a.Push.Pull != nil { // as people were shown, and what they have added
 		reviewers = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(a.Push.Pull.Reviewers), in.Reviewers...))))
 	} else { // a rule allows it

@@ -21,16 +21,36 @@ func TestRead(t *testing.T) {
 		{"a command with front matter", trust.Commands, map[string]string{
 			".claude/commands/fix.md": "---\ndescription: Fix an issue\nargument-hint: [issue] [priority]\nallowed-tools: Bash(*)\nmodel: opus\n---\nFix $1 @here !`id`\n",
 		}, []trust.Entry{{Name: "fix", Path: ".claude/commands/fix.md", Description: "Fix an issue", Hint: "[issue] [priority]", Model: "opus", Body: "Fix $1 @here !`id`\n"}}, nil},
-		{"a command of a folder, without front matter", trust.Commands, map[string]string{".claude/commands/web/check.md": "# Check it\nAll of it."},
-			[]trust.Entry{{Name: "web:check", Path: ".claude/commands/web/check.md", Description: "Check it", Body: "# Check it\nAll of it."}}, nil},
-		{"the folder that sessions work in is nearer", trust.Commands, map[string]string{".claude/commands/fix.md": "top", "services/web/.claude/commands/fix.md": "web"},
-			[]trust.Entry{{Name: "fix", Path: "services/web/.claude/commands/fix.md", Description: "web", Body: "web"}}, []string{".claude/commands/fix.md"}},
-		{"no names", trust.Commands, map[string]string{".claude/commands/-x.md": "a", ".claude/commands/ü.md": "a", ".claude/commands/empty.md": "---\ndescription: x\n---\n \n"},
-			nil, []string{".claude/commands/-x.md", ".claude/commands/empty.md", ".claude/commands/ü.md"}},
-		{"an agent", trust.Agents, map[string]string{".claude/agents/check.md": "---\nname: checker\ndescription: >\n  Checks\n  with care\ntools:\n  - Read\n  - Grep\nhooks: x\n---\r\nYou check."},
-			[]trust.Entry{{Name: "checker", Path: ".claude/agents/check.md", Description: "Checks with care", Tools: []string{"Read", "Grep"}, Body: "You check."}}, nil},
-		{"a skill and its files", trust.Skills, map[string]string{".claude/skills/pdf/SKILL.md": "---\nname: other\ndescription: Reads PDF\n---\nRun it.", ".claude/skills/pdf/ref.md": "more"},
-			[]trust.Entry{{Name: "pdf", Path: ".claude/skills/pdf/SKILL.md", Description: "Reads PDF", Body: "Run it."}}, nil},
+		{
+			"a command of a folder, without front matter", trust.Commands,
+			map[string]string{".claude/commands/web/check.md": "# Check it\nAll of it."},
+			[]trust.Entry{{Name: "web:check", Path: ".claude/commands/web/check.md", Description: "Check it", Body: "# Check it\nAll of it."}},
+			nil,
+		},
+		{
+			"the folder that sessions work in is nearer", trust.Commands,
+			map[string]string{".claude/commands/fix.md": "top", "services/web/.claude/commands/fix.md": "web"},
+			[]trust.Entry{{Name: "fix", Path: "services/web/.claude/commands/fix.md", Description: "web", Body: "web"}},
+			[]string{".claude/commands/fix.md"},
+		},
+		{
+			"no names", trust.Commands,
+			map[string]string{".claude/commands/-x.md": "a", ".claude/commands/ü.md": "a", ".claude/commands/empty.md": "---\ndescription: x\n---\n \n"},
+			nil,
+			[]string{".claude/commands/-x.md", ".claude/commands/empty.md", ".claude/commands/ü.md"},
+		},
+		{
+			"an agent", trust.Agents,
+			map[string]string{".claude/agents/check.md": "---\nname: checker\ndescription: >\n  Checks\n  with care\ntools:\n  - Read\n  - Grep\nhooks: x\n---\r\nYou check."},
+			[]trust.Entry{{Name: "checker", Path: ".claude/agents/check.md", Description: "Checks with care", Tools: []string{"Read", "Grep"}, Body: "You check."}},
+			nil,
+		},
+		{
+			"a skill and its files", trust.Skills,
+			map[string]string{".claude/skills/pdf/SKILL.md": "---\nname: other\ndescription: Reads PDF\n---\nRun it.", ".claude/skills/pdf/ref.md": "more"},
+			[]trust.Entry{{Name: "pdf", Path: ".claude/skills/pdf/SKILL.md", Description: "Reads PDF", Body: "Run it."}},
+			nil,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -47,9 +47,8 @@ func ParseCode(code string) (prefix string, seen int) {
 	return code[:codeLetters], n - 1
 }
 
-const (
-	TokenField = "token"
-)
+// TokenField is the input in which a person enters a token.
+const TokenField = "token"
 
 // Ref names an approval and its input as it stands: what was shown of it before somebody
 // changed it decides nothing. It is the value of the buttons that allow.
@@ -73,9 +72,8 @@ func ParseRef(ref string) (id string, seen int) {
 	return id, seen
 }
 
-const (
-	ConfirmBox = "read"
-)
+// ConfirmBox is the box that the second step of what is dangerous wants ticked.
+const ConfirmBox = "read"
 
 // Dangers says what will be lost by a call that is dangerous, and the word that confirms it.
 func Dangers(a approvals.Approval, redact func(string) string) (loses, word string) {

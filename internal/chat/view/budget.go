@@ -9,9 +9,8 @@ import (
 	"deckhand/internal/store/ledger"
 )
 
-const (
-	BudgetAmount = "amount"
-)
+// BudgetAmount is the input of a new limit.
+const BudgetAmount = "amount"
 
 // Budget is a notice of a budget, and how somebody decided about it.
 type Budget struct {

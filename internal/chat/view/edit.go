@@ -25,12 +25,14 @@ type FormField struct {
 
 type fieldKind int
 
+// The kinds of fields: a line, several texts, and a box to tick.
 const (
 	LineField fieldKind = iota
 	listField           // of texts
 	FlagField
 )
 
+// Name is the name of the field's input.
 func (f FormField) Name() string { return EditInput + ":" + f.key }
 
 // Value is what the field holds as the modal has it: a list with commas, a flag as yes or empty.

@@ -42,6 +42,7 @@ type FieldSet struct {
 	Used []string
 }
 
+// Raw is a field's value as it came, in JSON; nil if there is none.
 func (s *FieldSet) Raw(key string) json.RawMessage {
 	for _, f := range s.All {
 		if f.Key == key {

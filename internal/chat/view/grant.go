@@ -10,6 +10,7 @@ import (
 	"deckhand/internal/store/approvals"
 )
 
+// The inputs of the form about a grant.
 const (
 	GrantRule  = "rule"
 	GrantWhere = "where"
@@ -90,6 +91,7 @@ func ParseGrant(values Inputs) (GrantChoice, error) {
 	return GrantChoice{}, &AnswerError{"Please choose for how long the rule holds."}
 }
 
+// How long the value of an option may be, in bytes, and how many options a choice has.
 const (
 	OptionValueMax = 75
 	OptionsMax     = 10

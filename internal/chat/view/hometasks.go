@@ -72,6 +72,7 @@ var HomeStates = []struct {
 	{"over", "Answered or ended", []threads.State{threads.ThreadDone, threads.ThreadStopped, threads.ThreadFailed, threads.ThreadNew}},
 }
 
+// What narrows the list of threads on a Home, and how many projects it names.
 const (
 	HomeAny            = "any" // the value of an option that narrows nothing
 	HomeWhoseAll       = "all"

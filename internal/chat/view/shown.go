@@ -78,12 +78,14 @@ func (Reminder) page()        {}
 
 // The forms about an approval.
 type (
-	// DenyReason takes the reason of a denial, AnswerOther answers in words of their own, Confirm
-	// is the second step of what is dangerous, and Edit changes what a call is about to do.
-	DenyReason  struct{ Approval approvals.Approval }
+	// DenyReason takes the reason of a denial.
+	DenyReason struct{ Approval approvals.Approval }
+	// AnswerOther answers in words of their own.
 	AnswerOther struct{ Approval approvals.Approval }
-	Confirm     struct{ Approval approvals.Approval }
-	Edit        struct{ Approval approvals.Approval }
+	// Confirm is the second step of what is dangerous.
+	Confirm struct{ Approval approvals.Approval }
+	// Edit changes what a call is about to do.
+	Edit struct{ Approval approvals.Approval }
 	// Always makes a rule of a decision; Below starts it with edits below the file's folder.
 	Always struct {
 		Approval approvals.Approval
@@ -107,8 +109,9 @@ type (
 		Notice ledger.BudgetNotice
 		About  BudgetForm
 	}
-	// ConnectByCode has the code that a person enters at a forge, and ConnectByToken takes a token.
-	ConnectByCode  struct{ Host, Address, Code string }
+	// ConnectByCode has the code that a person enters at a forge.
+	ConnectByCode struct{ Host, Address, Code string }
+	// ConnectByToken takes a token.
 	ConnectByToken struct {
 		Host, Address string
 		Server        bool // it is an MCP server

@@ -9,6 +9,7 @@ import (
 	"deckhand/internal/transcript"
 )
 
+// How the value of a feedback button begins, before the turn's number.
 const (
 	FeedbackGood = "good:"
 	FeedbackBad  = "bad:"
