@@ -48,6 +48,9 @@ func TestAMentionIsAnsweredAndAButtonOpensAModal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if own := a.next().Data.(slackevents.EventsAPIEvent).InnerEvent.Data.(*slackevents.ReactionAddedEvent); own.Reaction != "eyes" || own.Item.Timestamp != ts {
+			t.Errorf("the app's own reaction: %+v", own)
+		}
 		if own := a.next().Data.(slackevents.EventsAPIEvent).InnerEvent.Data.(*slackevents.MessageEvent); own.BotID != slack.BotID {
 			t.Errorf("the app's own message: %+v", own)
 		}
