@@ -43,6 +43,12 @@ func TestTheDemoStory(t *testing.T) {
 	if !strings.Contains(card.all(), "npm test") {
 		t.Errorf("the card does not show the command: %s", card.all())
 	}
+	w.eventually("Grace to have the card", func() bool {
+		return slices.ContainsFunc(w.notices(), func(n notice) bool { return n.User == grace && strings.Contains(n.Text, "npm test") })
+	})
+	if card = w.message(eng, card.TS); card.Edits != 0 || !strings.Contains(card.all(), "Sent to Ada Admin and Grace Approver") {
+		t.Errorf("the card was not complete when it was posted: %d edits, %s", card.Edits, card.all())
+	}
 	w.click(linus, eng, card.TS, "approve")
 	w.told(linus, eng, thread, "Only approvers can decide")
 	if !w.card(eng, thread).has("approve") {

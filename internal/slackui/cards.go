@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -56,6 +58,7 @@ func (f *frontend) showNew(a approvals.Approval) {
 	cancel()
 	above := f.cardAbove(a)
 	if v, known := f.viewCard(asked, []approvals.Approval{a}, nil); known && above == nil {
+		v.first = true
 		f.showing(v)()
 		return
 	}
@@ -69,6 +72,7 @@ func (f *frontend) showNew(a approvals.Approval) {
 		}
 		again = true
 		v, _ := f.viewCard(ctx, []approvals.Approval{a}, nil)
+		v.first = true
 		return f.showing(v), nil
 	})
 }
@@ -256,6 +260,7 @@ type cardView struct {
 	names  map[string]string
 	copies []outbox.PostedMessage
 	fresh  bool // the copies that are not posted yet were never tried
+	first  bool // nobody has seen it, and the copies that it calls for are about to be made
 	// elsewhere, if it is not nil, says why its message in the thread is not edited here.
 	elsewhere error
 }
@@ -368,6 +373,22 @@ func (f *frontend) cardMessage(k threads.ThreadKey, project, cardID string, at t
 
 func cardKey(id string) string { return "approval/" + id }
 
+// calledDirectly is how many people a card that is new is sent to; 0 where groups are among
+// them, whose people are not known yet.
+func (v cardView) calledDirectly() int {
+	whom := map[string]bool{}
+	for _, to := range v.call {
+		for _, id := range to.Direct {
+			if strings.HasPrefix(id, "S") {
+				return 0
+			}
+			whom[id] = to.Copies
+		}
+	}
+	maps.DeleteFunc(whom, func(_ string, sent bool) bool { return !sent })
+	return len(whom)
+}
+
 // cardPage renders a card, or a copy of it.
 func (f *frontend) cardPage(v cardView, isCopy bool) render.Page {
 	first := v.list[0]
@@ -376,6 +397,9 @@ func (f *frontend) cardPage(v cardView, isCopy bool) render.Page {
 		Sent:    func(a approvals.Approval) []string { return v.call[a.ID].Direct },
 		Name:    func(id string) string { return cmp.Or(v.names[id], id) },
 		Direct:  len(v.copies),
+	}
+	if v.first { // it is complete when it is posted: it need not be edited when its copies are on their way
+		call.Direct = v.calledDirectly()
 	}
 	if isCopy {
 		call.Copy, call.Direct, call.Mention = true, 0, func(approvals.Approval) []string { return nil }
