@@ -268,7 +268,7 @@ func TestATokenEnds(t *testing.T) {
 // a token that they enter, which is one person's; renewed as a forge's is. Its name is no forge's.
 func TestAPersonConnectsToAnMCPServer(t *testing.T) {
 	t.Parallel()
-	at := newSite(t, "token ada")
+	at := newSite(t, "", "token ada")
 	s, _, db, told := world(t, at)
 	code := Site{URL: at.URL + "/mcp", ClientID: "app", Server: &Server{DeviceURL: at.URL + "/oauth/authorize_device", TokenURL: at.URL + "/oauth/token", UserURL: at.URL + "/oauth/userinfo"}}
 	entered := Site{URL: at.URL + "/other/", Server: &Server{}}
