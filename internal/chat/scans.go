@@ -201,6 +201,9 @@ func (k *scanner) hold(ctx context.Context, pause time.Duration) error {
 // channels are where people give us work: the channels with a project, those of threads
 // that are served, and direct messages.
 func (k *scanner) channels(ctx context.Context, threads map[string][]string) ([]string, error) {
+	if err := k.app.learnBindings(ctx, ""); err != nil { // after a start nothing may have happened yet
+		return nil, err
+	}
 	places := k.app.c.Access.Places
 	set := map[string]bool{}
 	for c := range places.All() {
