@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"deckhand/internal/playground/slack"
@@ -17,7 +18,7 @@ func TestAChannelIsSetUp(t *testing.T) {
 	t.Parallel()
 	const channel = slack.ChannelRandom
 	w := unstartedWorld(t)
-	w.configure("  other:\n    workspace: scratch\n"+sandboxHere(), "")
+	w.configure("  other:\n    workspace: scratch\n    roles: {admins: ["+linus+"]}\n"+sandboxHere(), "")
 	w.start()
 	works := func(text string) {
 		t.Helper()
@@ -49,6 +50,17 @@ func TestAChannelIsSetUp(t *testing.T) {
 	w.must(http.MethodPost, "/_control/actions", map[string]any{"user": ada, "channel": channel, "message_ts": list.TS, "action_id": "say:0"}, &out)
 	w.says(channel, "", "has set this channel up: Deckhand works on the project other here.")
 	w.told(ada, channel, "", "channels: {"+channel+": other}")
+
+	// What was said meanwhile is found after a restart, though nothing has happened there yet.
+	w.must(http.MethodPost, "/_control/faults", map[string]any{"lose_events": 1000}, nil)
+	away := w.post(linus, channel, "", "@deckhand say: while nobody listened")
+	w.must(http.MethodDelete, "/_control/faults", nil, nil)
+	bot := w.PIDs["bot"]
+	if err := syscall.Kill(bot, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	w.renewed("bot", bot)
+	w.done(channel, away, away)
 	works("one")
 	if p := w.text(`SELECT project FROM threads WHERE channel_id = '` + channel + `'`); p != "other" {
 		t.Errorf("the thread works on %s", p)
@@ -79,6 +91,16 @@ func TestAChannelIsSetUp(t *testing.T) {
 	}
 	logged(channel + " was set up in Slack for the project other, which holds until")
 
+	// Who administers another project takes no channel from this one, from no old thread of theirs.
+	says(ada, "setup project sample", "Before, it was other.")
+	for _, project := range []string{"other", "none"} {
+		taken := w.post(linus, channel, away, "@deckhand setup project "+project)
+		w.find(channel, away, "the refusal of "+project, func(m message) bool {
+			return m.TS > taken && m.EphemeralTo == linus && strings.Contains(m.all(), "Only admins can do this")
+		})
+	}
+	says(ada, "setup project other", "Before, it was sample.")
+
 	// The file comes first, and a difference is told until somebody ends it.
 	w.stop()
 	w.replace("channels:\n", "channels:\n  "+channel+": sample\n")
@@ -94,7 +116,7 @@ func TestAChannelIsSetUp(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM bindings WHERE project <> ''`); n != 0 {
 		t.Error("it was not forgotten")
 	}
-	if got := w.text(`SELECT string_agg(details::json->>'before' || '>' || (details::json->>'project'), ' ' ORDER BY seq) FROM audit WHERE kind = 'bound'`); got != ">other other>" {
+	if got := w.text(`SELECT string_agg(details::json->>'before' || '>' || (details::json->>'project'), ' ' ORDER BY seq) FROM audit WHERE kind = 'bound'`); got != ">other other>sample sample>other other>" {
 		t.Errorf("the audit tells of %s", got)
 	}
 	w.auditIsWhole()

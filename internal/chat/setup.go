@@ -64,6 +64,10 @@ func (a binder) onSetupCommand(ctx context.Context, in *Incoming, name string) (
 		return a.mayDo(ctx, who, access.Administer) != nil
 	})
 	written, now := a.c.Access.Places.Channels[channel], a.c.Access.Places.Project(channel)
+	who := in.person() // the command may come from an older thread, of another project
+	if who.Project = now; now != "" && a.refuses(ctx, in, who, access.Administer) {
+		return "refused", nil
+	}
 	project := nameAmong(name, may)
 	switch ends := strings.EqualFold(name, noProjectAny); {
 	case written != "" && !ends:
