@@ -68,6 +68,9 @@ func waitingBlocks(w view.HomeApproval, number string, redact func(string) strin
 			c.showInput(s, homeInput)
 		}
 		c.changed(homeInput)
+		if a.ToolChange != nil {
+			c.section("⚠️ What the model is told of this tool is not what was allowed. *View all* shows both texts; it is decided in its thread.")
+		}
 		if warns := s.warnings(); warns != "" {
 			c.section(warns)
 		}
@@ -83,18 +86,18 @@ func waitingBlocks(w view.HomeApproval, number string, redact func(string) strin
 }
 
 // homeButtons are what can be done about a request without its card: a call and its input
-// stand on the tab, questions open as a form, and a plan can be read; it is decided in its thread.
+// stand on the tab, questions open as a form, and a plan, and what the model is told of a changed
+// tool, can be read; these are decided in their threads.
 func (c *card) homeButtons(a approvals.Approval, number string) []slack.BlockElement {
 	label := func(words string) string { return joinNonEmpty(" ", words, number) }
-	switch a.Kind {
-	case approvals.Question:
+	switch {
+	case a.Kind == approvals.Question:
 		return []slack.BlockElement{
 			button(view.ActionAnswerOther, a.ID, label("Answer…"), slack.StylePrimary),
 			button(view.ActionDeny, a.ID, label("Skip"), ""),
 		}
-	case approvals.Plan:
+	case a.Kind == approvals.Plan, a.ToolChange != nil:
 		return []slack.BlockElement{button(view.ActionViewInput, a.ID, label("View all"), "")}
-	case approvals.Tool:
 	}
 	return c.toolButtons(number)
 }

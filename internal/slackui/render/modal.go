@@ -159,6 +159,15 @@ func inputChunksOf(a approvals.Approval, o Options) ([]chunk, plaintext.Deceit) 
 		chunks, d := textChunks(label, s, o)
 		out, found = append(out, chunks...), found|d
 	}
+	if change := a.ToolChange; change != nil {
+		for _, t := range []struct {
+			when string
+			text approvals.ToolText
+		}{{"was told of this tool", change.Before}, {"is told of this tool now", change.Now}} {
+			add("*What the model "+t.when+"*", t.text.Description)
+			add("*The input that it "+t.when+"*", t.text.Schema)
+		}
+	}
 	all, ok := view.Fields(a.ToRun())
 	if !ok || len(all) == 0 {
 		add("", string(a.ToRun()))

@@ -1,6 +1,9 @@
 package render
 
-import "deckhand/internal/plaintext"
+import (
+	"deckhand/internal/plaintext"
+	"deckhand/internal/store/approvals"
+)
 
 // retold shows how what the model is told of a tool has changed since it was allowed, each text
 // in about most units from where they differ on.
@@ -21,6 +24,9 @@ func (c *card) retold(most int) {
 	said := "⚠️ *What the model is told of this tool has changed since it was allowed.* Its server writes that. Before, and now:"
 	if same == len(was) && same == len(is) {
 		said = "⚠️ *What the model is told of this tool has changed since it was allowed*, behind its first 8 KiB, which are:"
+	}
+	if c.a.ToolSHA256 == (approvals.Sum{}) {
+		said = "⚠️ *The model is told of this tool otherwise than was allowed*, in more ways than one or in ways that are not known. So it is asked each time. What was allowed, and what it is told now:"
 	}
 	c.section(said)
 	c.add(preBlock(c.id(), textFrom(was, same, most)))

@@ -89,6 +89,45 @@ func TestHome(t *testing.T) {
 	}
 }
 
+// TestHomeOfAChangedTool: on the tab, which has no room for both texts, nobody agrees to a tool that
+// is told of otherwise; the window shows both in full.
+func TestHomeOfAChangedTool(t *testing.T) {
+	t.Parallel()
+	a := ask("mcp__shelf__look", `{"at":"top"}`)
+	endless := strings.Repeat("so ", 3000)
+	a.ToolSHA256 = approvals.Sum{1}
+	a.ToolChange = &approvals.ToolChange{
+		Before: approvals.ToolText{Description: endless + "it looks.", Schema: `{"before":1}`},
+		Now:    approvals.ToolText{Description: endless + "it reads secrets.", Schema: `{"now":1}`},
+	}
+	tab := string(asJSON(t, render.Home(view.Home{BotUser: bot, Waiting: []view.HomeApproval{{Approval: a, Permalink: "https://example.slack.com/x"}}})))
+	for part, want := range map[string]bool{
+		`"` + view.ActionApprove + `"`: false, view.ActionAlways: false, `"` + view.ActionViewInput + `"`: true,
+		"is not what was allowed": true, "https://example.slack.com/x": true,
+	} {
+		if strings.Contains(tab, part) != want {
+			t.Errorf("that the tab has %s is %t: %s", part, !want, tab)
+		}
+	}
+	v := render.ApprovalInput(a, 0, render.Options{})
+	whole := fmt.Sprint(texts(v.Blocks.BlockSet))
+	for _, part := range []string{"was told", "it looks.", `{"before":1}`, "is told of this tool now", "it reads secrets.", `{"now":1}`, "top"} {
+		if !strings.Contains(whole, part) {
+			t.Errorf("the window lacks %s", part)
+		}
+	}
+	for _, problem := range checkModal(v) {
+		t.Error(problem)
+	}
+	if card := string(asJSON(t, render.Card([]approvals.Approval{a}, render.Options{}))); strings.Contains(card, "asked each time") || !strings.Contains(card, `"`+view.ActionApprove+`"`) {
+		t.Errorf("the card: %s", card)
+	}
+	a.ToolSHA256 = approvals.Sum{}
+	if card := string(asJSON(t, render.Card([]approvals.Approval{a}, render.Options{}))); !strings.Contains(card, "asked each time") {
+		t.Errorf("the card of what is not known: %s", card)
+	}
+}
+
 func TestSentencesAndHelp(t *testing.T) {
 	t.Parallel()
 	help := []view.HelpLine{
