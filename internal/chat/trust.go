@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -91,12 +92,34 @@ func (a steerer) showTrust(in *Incoming, t threads.Thread, now, next approvals.T
 	id := hex.EncodeToString(next.SHA256)
 	diff := plaintext.Visible(trust.Diff(now.Files, next.Files))
 	a.screen.Attach(t.Key(), fmt.Sprintf("%s-%s.diff", next.Kind, id[:8]), cmp.Or(diff, "There is no difference."))
+	if hidden := a.hidden(now.Files, next.Files); len(hidden) > 0 || a.c.Redact(diff) != diff {
+		a.Answer(in, fmt.Sprintf("The %s that the repository brings now differ from what is trusted, and cannot be agreed to: what looks like a secret is not shown, and it may hide what follows. It is in: %s. Take it out of the repository, and write “trust” again.", next.Kind, listed(hidden)))
+		return
+	}
 	entries, _ := trust.Read(next.Kind, next.Files)
 	a.reply(in, view.AskBack{Sentence: fmt.Sprintf("The %s that the repository brings now differ from what is trusted: %s. The file %s-%s.diff in this thread has all of it. Sessions of this project will obey these texts; what they run is still decided call by call.",
 		next.Kind, listed(namesOfEntries(entries)), next.Kind, id[:8]), Choices: []view.Choice{
 		{Say: "trust yes " + next.Kind + " " + id, Label: "trust these " + next.Kind},
 		{Say: "trust no " + next.Kind + " " + id, Label: "do not trust them"},
 	}})
+}
+
+// hidden are the files of which something that has changed is not shown, as it looks like a secret.
+func (a steerer) hidden(from, to map[string]string) (names []string) {
+	all := map[string]bool{}
+	for name := range from {
+		all[name] = true
+	}
+	for name := range to {
+		all[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		diff := plaintext.Visible(trust.Diff(map[string]string{name: from[name]}, map[string]string{name: to[name]}))
+		if a.c.Redact(diff) != diff {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func (a steerer) decideTrust(ctx context.Context, in *Incoming, t threads.Thread, yes bool, kind, id string) (outcome string, err error) {
