@@ -88,7 +88,9 @@ func (o *offered) note(tools map[string]Tool) {
 		case slices.ContainsFunc(told, same):
 		case !known && len(o.tools) >= toolsMost:
 			o.full = true
-		case len(told) >= toldMost: // one of so many was not allowed
+		case len(told) > toldMost: // that is said already
+		case len(told) == toldMost:
+			o.tools[name] = append(told, Tool{Description: "(It is not known: the session tells the model of this tool in too many ways.)"})
 		case o.tools == nil:
 			o.tools = map[string][]Tool{name: {t}}
 		default:
@@ -99,7 +101,7 @@ func (o *offered) note(tools map[string]Tool) {
 
 // Offered is how the session's calls have told the model of an MCP server's tool so far, in the
 // order in which that was first seen. What runs in the session can make calls, too: it can add to
-// this, and take nothing from it.
+// this, and take nothing from it. What is not known has no Sum.
 func (s *Session) Offered(tool string) []Tool {
 	s.offered.mu.Lock()
 	defer s.offered.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 // in whatever order its schema is written; another text stays beside the first.
 func TestWhatTheModelIsToldOfATool(t *testing.T) {
 	t.Parallel()
-	var o offered
+	var s Session
+	o := &s.offered
 	told := func(body string) {
 		t.Helper()
 		said, err := check([]byte(body))
@@ -38,8 +39,9 @@ func TestWhatTheModelIsToldOfATool(t *testing.T) {
 	for i := range 2 * toldMost {
 		told(fmt.Sprintf(`{"tools":[{"name":"mcp__x__look","description":"%d"}]}`, i))
 	}
-	if n := len(o.tools["mcp__x__look"]); n != toldMost {
-		t.Errorf("%d texts of one tool are kept", n)
+	got := s.Offered("mcp__x__look")
+	if len(got) != toldMost+1 || got[toldMost].Sum != [32]byte{} || !strings.Contains(got[toldMost].Description, "not known") {
+		t.Errorf("of a tool that is told of in too many ways is kept %+v", got)
 	}
 	if _, err := check([]byte(`{"tools":[{"name":"mcp__x__look","name":"mcp__x__other"}]}`)); err == nil {
 		t.Error("a tool with two names is passed on")

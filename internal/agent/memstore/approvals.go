@@ -177,7 +177,7 @@ func (b *Store) Decide(ctx context.Context, d approvals.Decision) (approvals.App
 			scope: g.Scope, tool: a.ToolName, sum: a.InputSHA256, expires: now.Add(g.For),
 		})
 	}
-	if a.ToolChange != nil && a.Status == approvals.Allowed {
+	if a.ToolChange != nil && a.Status == approvals.Allowed && a.ToolSHA256 != (approvals.Sum{}) {
 		b.knows(t, a.ToolName, a.ToolChange.Now)
 	}
 	b.wakeTurn(a)
@@ -251,7 +251,7 @@ func (b *Store) ExpireApproval(ctx context.Context, id string) (approvals.Approv
 func (b *Store) KnowTool(ctx context.Context, l threads.Lease, tool string, told []approvals.ToolText) (change *approvals.ToolChange, err error) {
 	err = b.under(ctx, l, func(t *threads.Thread) error {
 		key := toolKey(t, tool)
-		if len(b.tools[key]) == 0 {
+		if len(b.tools[key]) == 0 && told[0].SHA256 != (approvals.Sum{}) {
 			b.knows(t, tool, told[0])
 		}
 		change = approvals.ChangeOf(b.tools[key], told)

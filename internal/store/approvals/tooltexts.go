@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -10,7 +11,8 @@ import (
 )
 
 // ToolText is what the model is told of a tool of an MCP server: Description and Schema, its
-// input's in JSON, may be cut, and SHA256 is of the whole.
+// input's in JSON, may be cut, and SHA256 is of the whole; zero where it is not known or not one
+// text, which is never one that was allowed.
 type ToolText struct {
 	SHA256      Sum    `json:"-" db:"sha256"`
 	Description string `json:"description"`
@@ -32,7 +34,7 @@ func (s *Store) KnowTool(ctx context.Context, l threads.Lease, tool string, told
 		SELECT m.sha256, m.description, m.schema FROM threads t JOIN mcp_tools m USING (team_id, project)
 		WHERE t.id = $1 AND m.tool = $2 ORDER BY m.accepted_at DESC, m.sha256`
 	all, err := pg.Collect[ToolText](s.db.Query(ctx, known, l.ThreadID, tool))
-	if err == nil && len(all) == 0 {
+	if err == nil && len(all) == 0 && told[0].SHA256 != (Sum{}) {
 		err = threads.Fenced(ctx, s.db, l, func(tx pg.Tx) error { // one after another: what was first, decides
 			if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtext('mcp_tools'), hashtext($1))`, tool); err != nil {
 				return err
@@ -54,18 +56,23 @@ func (s *Store) KnowTool(ctx context.Context, l threads.Lease, tool string, told
 	return ChangeOf(all, told), nil
 }
 
-// ChangeOf is the last of what is told that is not among what was allowed, which has the latest first.
-func ChangeOf(allowed, told []ToolText) (change *ToolChange) {
-	was := map[Sum]bool{}
-	for _, t := range allowed {
-		was[t.SHA256] = true
+// ChangeOf is what is told that is not among what was allowed, which has the latest first. Where that
+// is several texts, the change has all of them, and no sum.
+func ChangeOf(allowed, told []ToolText) *ToolChange {
+	unknown := slices.DeleteFunc(slices.Clone(told), func(t ToolText) bool {
+		return t.SHA256 != (Sum{}) && slices.ContainsFunc(allowed, func(was ToolText) bool { return was.SHA256 == t.SHA256 })
+	})
+	if len(unknown) == 0 {
+		return nil
 	}
-	for _, t := range told {
-		if !was[t.SHA256] {
-			change = &ToolChange{Now: t}
-			if len(allowed) > 0 {
-				change.Before = allowed[0]
-			}
+	change := &ToolChange{Now: unknown[0]}
+	if len(allowed) > 0 {
+		change.Before = allowed[0]
+	}
+	if len(unknown) > 1 {
+		change.Now = ToolText{Description: "(The model is told of this tool in several ways that nobody has allowed. These are all of them.)"}
+		for _, t := range unknown {
+			change.Now.Description += "\n\n" + t.Description + "\n" + t.Schema
 		}
 	}
 	return change
@@ -73,7 +80,7 @@ func ChangeOf(allowed, told []ToolText) (change *ToolChange) {
 
 // acceptTool notes that a person has allowed what the model is told of a tool by now.
 func acceptTool(b *pgx.Batch, a Approval) {
-	if a.Status != Allowed || a.ToolChange == nil {
+	if a.Status != Allowed || a.ToolChange == nil || a.ToolSHA256 == (Sum{}) {
 		return
 	}
 	b.Queue(`
