@@ -3,6 +3,7 @@ package chat
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -36,6 +37,9 @@ func (a prompter) onReaction(ctx context.Context, in *Incoming) (outcome string,
 		act = access.Prompt
 	}
 	found, err := a.screen.History(ctx, One(in.Row.ChannelID, in.Row.TS, in.Row.TS))
+	if _, passes := a.screen.Passes(err); passes {
+		return "", fmt.Errorf("read the message that has an emoji: %w", err)
+	}
 	var m Post
 	for _, is := range found.Posts {
 		if is.TS == in.Row.TS {
