@@ -24,7 +24,8 @@ type leased struct {
 	project  place.Project
 	diskTold bool // people know that its disk is full
 
-	// actsFor is who is worked for, or will be next, and acting the same while it is so.
+	// actsFor is who is worked for, was last or will be next, and acting the same from the start of their
+	// turn's process to the turn's end.
 	actsFor string
 	acting  atomic.Pointer[string]
 

@@ -88,10 +88,18 @@ func (h *leased) actingAt(name, host string) *egress.Person {
 	}
 }
 
-// worksFor notes who is worked for next, or goes on to be.
+// worksFor notes who is worked for next, or goes on to be. The process acts as them already, since it connects to
+// its servers when it starts: call [worker.actsInTurns] when it is known whether a turn has begun.
 func (h *leased) worksFor(user string) {
 	h.actsFor = user
 	h.acting.Store(&user)
+}
+
+// actsInTurns has the process act as nobody, unless a turn runs.
+func (w *worker) actsInTurns() {
+	if w.turn == nil {
+		w.acting.Store(nil)
+	}
 }
 
 // othersProcess reports whether the process acts at servers as somebody else than is to be worked

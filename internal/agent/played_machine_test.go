@@ -24,8 +24,9 @@ type playedMachine struct {
 
 	mu        sync.Mutex
 	processes []*playedProcess
-	gate      chan struct{} // nil: starts are not held
-	fail      []error       // what becomes of the next starts; nil is a process
+	gate      chan struct{}              // nil: starts are not held
+	tried     map[string]place.MCPServer // of the last start
+	fail      []error                    // what becomes of the next starts; nil is a process
 	noFolder  error
 	full      error // of the disk
 	noSave    error // why nothing can be saved
@@ -163,9 +164,10 @@ func (m *playedMachine) AskedBy(context.Context, threads.Thread, place.Project, 
 
 func (m *playedMachine) Head(context.Context, string) string { return "" }
 
-func (m *playedMachine) Start(ctx context.Context, t threads.Thread, _ place.Project, resume bool, _ int, calls gateway.Meter, _ *zap.Logger) (place.Process, error) {
+func (m *playedMachine) Start(ctx context.Context, t threads.Thread, project place.Project, resume bool, _ int, calls gateway.Meter, _ *zap.Logger) (place.Process, error) {
 	m.mu.Lock()
 	gate := m.gate
+	m.tried = project.MCPServers
 	m.mu.Unlock()
 	if gate != nil {
 		select {

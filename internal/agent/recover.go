@@ -69,6 +69,7 @@ func (w *worker) recover(ctx context.Context) error {
 	}
 	w.front.Tell(left)
 	w.worksFor(prompt.UserID)
+	defer w.actsInTurns()
 	if err := w.ensureSession(ctx); err != nil {
 		if _, ok := errors.AsType[*stopError](err); ok {
 			return w.stopCold(ctx)

@@ -107,11 +107,13 @@ func switchServers(ctx context.Context, proc place.Process, want inbox.Steering,
 }
 
 // lookAtServers has the process's servers be as people want them, beside the loop, and looks
-// how they are.
+// how they are. Where one acts as a person, none is connected between turns, when nobody's token
+// is added: the next turn does it.
 func (s *session) lookAtServers(ctx context.Context) {
 	if s == nil || len(s.project.MCPServers) == 0 {
 		return
 	}
+	personal := s.hasPersonal()
 	s.request(ctx, s.log, "look at the MCP servers", func(ctx context.Context) error {
 		limited, cancel := context.WithTimeout(ctx, serversLimit)
 		want, err := s.store.Steering(limited, s.threadID)
@@ -119,7 +121,11 @@ func (s *session) lookAtServers(ctx context.Context) {
 		if err != nil {
 			return err
 		}
-		list, err := switchServers(ctx, s.proc, want, false)
+		rests := personal && s.acting.Load() == nil
+		if rests {
+			want.MCPAgain = nil
+		}
+		list, err := switchServers(ctx, s.proc, want, rests)
 		if err != nil {
 			return err
 		}

@@ -37,7 +37,8 @@ type stage struct {
 	people  *audience
 	who     *authority
 	sup     *Supervisor
-	works   Works  // nil: none is kept
+	works   Works // nil: none is kept
+	servers map[string]place.MCPServer
 	way     Store  // the supervisor's to the database
 	begin   func() // a supervisor
 	shut    context.CancelFunc
@@ -110,9 +111,10 @@ func newStage(limits Limits, list ...spend.Budget) *stage {
 		limits := limits.withDefaults()
 		s.sup = newSupervisor(nil, &dependencies{
 			store: s.way, front: s.people, authoriser: s.who, policy: rules,
-			projects: map[string]place.Project{"web": {Name: "web"}},
+			projects: map[string]place.Project{"web": {Name: "web", MCPServers: s.servers}},
 			accounts: spend.New(spend.Config{Store: s.way, Budgets: list, Front: s.people}),
 			works:    s.works,
+			people:   connectedPeople{},
 			replica:  "A", cliVersion: pinnedCLI, log: zap.NewNop(),
 			place: place.Place{Machine: s.machine, Slots: place.NewSlots(limits.MaxLive), Starts: &place.Starts{AtOnce: limits.Starts}}, files: s.files,
 		}, &bounds{limits: limits, workspaces: workspace.Limits{MaxAge: 24 * time.Hour}})

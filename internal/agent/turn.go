@@ -83,6 +83,7 @@ func (w *worker) nextTurn(ctx context.Context) error {
 		return w.nextTurn(ctx) // whoever comes next may have a budget
 	}
 	w.worksFor(next.UserID)
+	defer w.actsInTurns()
 	if err := w.ensureSession(ctx); err != nil {
 		return w.startFailed(ctx, next, err)
 	}

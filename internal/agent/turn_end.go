@@ -256,8 +256,9 @@ func (w *worker) correctCost(ctx context.Context, m *spend.Meter, view TurnView)
 }
 
 // letGo stops what waits for something in a turn that is over, and ends the connections
-// that were allowed in it.
+// that were allowed in it. From then on the process acts as nobody.
 func (w *worker) letGo(t *turn) {
+	w.acting.Store(nil)
 	t.end()
 	t.endWait()
 	t.pulse.timer.Stop()

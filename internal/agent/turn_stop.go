@@ -100,10 +100,7 @@ func (w *worker) mustStop() bool {
 // go on with it.
 func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 	t := w.turn
-	defer func() {
-		w.turn = nil
-		w.acting.Store(nil)
-	}()
+	defer func() { w.turn = nil }()
 	w.letGo(t)
 	if fenced {
 		t.desk.Gone()
