@@ -364,7 +364,8 @@ func (p *playedProcess) AllowPush(toolUseID string, pass gitway.Pass) {
 
 func (p *playedProcess) Outgoing(context.Context, string, policy.Push) *forges.Push { return nil }
 func (p *playedProcess) Offered(string) []gateway.Tool                              { return nil }
-func (p *playedProcess) EndPush(string)                                             {}
+func (p *playedProcess) AllowCall(string, string, json.RawMessage)                  {}
+func (p *playedProcess) EndUse(string)                                              {}
 func (p *playedProcess) OnGit(func(gitway.Event))                                   {}
 
 func (p *playedProcess) Stop(ctx context.Context) error {

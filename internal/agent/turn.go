@@ -310,7 +310,7 @@ func (w *worker) result(toolUseID string) {
 		w.turn.desk.Ended(toolUseID)
 		return
 	}
-	w.session.proc.EndPush(toolUseID)
+	w.session.proc.EndUse(toolUseID)
 	w.session.meter.EndSearch(toolUseID)
 }
 

@@ -143,7 +143,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	}
 	if w.session != nil {
 		w.session.recordWeb(t)
-		w.session.proc.EndPush("")
+		w.session.proc.EndUse("")
 		w.session.journal.flush(ctx)
 	}
 	overBudget := t.overBudget != nil && t.stoppedBy == ""

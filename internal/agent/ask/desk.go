@@ -64,7 +64,8 @@ type Process interface {
 	Allow(requestID string, input json.RawMessage) error
 	Deny(requestID, message string, interrupt bool) error
 	AllowPush(toolUseID string, p gitway.Pass)
-	EndPush(toolUseID string)
+	AllowCall(toolUseID, tool string, input json.RawMessage)
+	EndUse(toolUseID string)
 	Offered(tool string) []gateway.Tool
 	Outgoing(ctx context.Context, dir string, p policy.Push) *forges.Push
 }
@@ -229,8 +230,8 @@ func (d *Desk) record(ctx context.Context, a approvals.Approval) (approvals.Appr
 }
 
 // begins notes that a call may run now, and opens the way to the forge for one that was
-// allowed as a push, to the commits that were approved, or to any; and to the provider's web
-// search for one that was allowed as a search.
+// allowed as a push, to the commits that were approved, or to any; to the provider's web
+// search for one that was allowed as a search; and to an MCP server for one of its tools.
 func (d *Desk) begins(toolUseID string, c policy.Call, approved *forges.Push) {
 	if pass, push := PassOf(c, approved); push {
 		d.Process.AllowPush(toolUseID, pass)
@@ -238,12 +239,13 @@ func (d *Desk) begins(toolUseID string, c policy.Call, approved *forges.Push) {
 	if c.Tool == "WebSearch" {
 		d.Searches.BeginSearch(toolUseID)
 	}
+	d.Process.AllowCall(toolUseID, c.Tool, c.Input)
 	d.running.Begin(toolUseID, c)
 }
 
 // Ended notes that a call has its result.
 func (d *Desk) Ended(toolUseID string) {
-	d.Process.EndPush(toolUseID)
+	d.Process.EndUse(toolUseID)
 	d.Searches.EndSearch(toolUseID)
 	d.running.End(toolUseID)
 }

@@ -40,4 +40,5 @@ func TestTheWebIsSearchedWhileASearchRuns(t *testing.T) {
 // pushless is a process that has no way to a forge.
 type pushless struct{ Process }
 
-func (pushless) EndPush(string) {}
+func (pushless) EndUse(string)                             {}
+func (pushless) AllowCall(string, string, json.RawMessage) {}

@@ -3,6 +3,7 @@ package place
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -216,8 +217,14 @@ func (b *boxed) Visits() []egress.Visit {
 func (b *boxed) Done() <-chan struct{} { return b.gone }
 
 func (b *boxed) AllowPush(toolUseID string, p gitway.Pass) { b.git.AllowPush(toolUseID, p) }
-func (b *boxed) EndPush(toolUseID string)                  { b.git.EndPush(toolUseID) }
-func (b *boxed) OnGit(tell func(gitway.Event))             { b.git.OnEvent(tell) }
+func (b *boxed) AllowCall(toolUseID, tool string, input json.RawMessage) {
+	b.web.AllowCall(toolUseID, tool, input)
+}
+func (b *boxed) EndUse(toolUseID string) {
+	b.git.EndPush(toolUseID)
+	b.web.EndCall(toolUseID)
+}
+func (b *boxed) OnGit(tell func(gitway.Event)) { b.git.OnEvent(tell) }
 
 func (b *boxed) OnAsk(a egress.Asker) {
 	if b.web != nil {

@@ -105,10 +105,12 @@ type Process interface {
 
 	Baseline(ctx context.Context) (claude.Usage, error)
 
-	// AllowPush lets pushes to the forge through until EndPush: a tool use is about to run
-	// that was allowed as a push. EndPush without a name ends all.
+	// AllowPush lets pushes to the forge through until EndUse: a tool use is about to run
+	// that was allowed as a push. EndUse without a name ends all.
 	AllowPush(toolUseID string, p gitway.Pass)
-	EndPush(toolUseID string)
+	// AllowCall lets one call of an MCP server's tool through until EndUse.
+	AllowCall(toolUseID, tool string, input json.RawMessage)
+	EndUse(toolUseID string)
 	// Outgoing tells what a push in a folder would bring to the forge; nil where there is no
 	// way to one.
 	Outgoing(ctx context.Context, dir string, p policy.Push) *forges.Push

@@ -29,7 +29,8 @@
 // them. Then only names are checked here; the proxy must restrict addresses.
 //
 // MCP servers. The CLI calls them by the forwarder with the session's token, at their own paths; headers are added
-// here. Calls leave for the configured origin, at or below the configured path. Redirects are not followed.
+// here. Calls leave for the configured origin, at or below the configured path. Redirects are not followed. A tool is
+// called only as a tool use that was decided about, with its input, and once: see [Session.AllowCall].
 //
 // Limits: connections per session, size of heads, time for a head or a hello, idle time. [Session.Take] returns
 // what was visited, with its bytes.

@@ -82,6 +82,7 @@ type Session struct {
 	path      string
 	tally     tally
 	questions questions
+	tools     toolCalls
 	// complaints limits log lines when something inside keeps trying.
 	complaints rate.Sometimes
 
@@ -103,7 +104,7 @@ func (p *Proxy) Open(path string, o Options) (*Session, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Session{
 		proxy: p, options: o, path: path, ctx: ctx, complaints: rate.Sometimes{First: 3, Interval: time.Minute},
-		tally: tally{total: p.total(o.Project)},
+		tally: tally{total: p.total(o.Project)}, tools: toolCalls{reading: make(chan struct{}, maxReading), allowed: map[string]*toolCall{}},
 	}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)

@@ -110,7 +110,8 @@ var (
 	mcpPrefix     = "Mcp-"
 )
 
-// mcp passes a call to one of the project's MCP servers.
+// mcp passes a call to one of the project's MCP servers. What is posted leaves if the tools that it calls may be
+// called, see [Session.AllowCall]; other methods pass, such as tools/list and resources/read.
 func (s *Session) mcp(w http.ResponseWriter, r *http.Request) {
 	name := r.Header.Get(serverHeader)
 	server, ok := s.options.Servers[name]
@@ -119,8 +120,13 @@ func (s *Session) mcp(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	to, no := server.admit(r)
+	var body []byte
+	var made []*toolCall
 	if no == nil {
 		server, no = server.called(r.Context())
+	}
+	if no == nil && r.Method == http.MethodPost {
+		body, made, no = s.admitMessages(w, r, name)
 	}
 	if no != nil {
 		s.tally.add("mcp:"+name, Total{Refused: 1})
@@ -131,8 +137,10 @@ func (s *Session) mcp(w http.ResponseWriter, r *http.Request) {
 	proxy := httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL, r.Out.Host, r.Out.Header = to, "", server.header(r.In.Header)
-			if r.Out.Body != nil { // a GET has none
-				r.Out.Body = countedBody{r.Out.Body, visit.up}
+			r.Out.Body, r.Out.ContentLength, r.Out.TransferEncoding = nil, int64(len(body)), nil
+			if body != nil {
+				r.Out.Body = countedBody{io.NopCloser(bytes.NewReader(body)), visit.up}
+				r.Out.Header.Set("Content-Type", "application/json") // as it was read
 			}
 		},
 		Transport: s.proxy.servers, FlushInterval: -1, ErrorLog: zap.NewStdLog(zap.NewNop()),
@@ -140,6 +148,9 @@ func (s *Session) mcp(w http.ResponseWriter, r *http.Request) {
 			if resp.StatusCode == http.StatusUnauthorized && server.Person != nil {
 				_, token, _ := strings.Cut(server.Headers.Get("Authorization"), " ")
 				server.Person.Refused(context.WithoutCancel(r.Context()), token)
+			}
+			if resp.StatusCode >= 400 && resp.StatusCode < 500 {
+				s.tools.again(made)
 			}
 			err := server.answered(resp)
 			resp.Body = countedBody{resp.Body, visit.down}

@@ -19,6 +19,9 @@ import (
 const (
 	serverToken  = "for this session"
 	serverSecret = "Bearer mcp-canary-secret"
+
+	// Messages to a server.
+	ping, elsewhere, refused = `{"method":"ping"}`, `{"method":"elsewhere"}`, `{"method":"refused"}`
 )
 
 // withServers is a world with a server at /api/mcp, and one of the older form at /old/sse,
@@ -63,9 +66,9 @@ func TestServers(t *testing.T) {
 	w := withServers(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		switch {
-		case string(body) == "elsewhere":
+		case string(body) == elsewhere:
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
-		case string(body) == "refused":
+		case string(body) == refused:
 			w.Header().Set("WWW-Authenticate", "Bearer resource_metadata=x")
 			w.WriteHeader(http.StatusUnauthorized)
 			fmt.Fprint(w, "the token mcp-canary-secret is over: ", r.Header.Get("Authorization"))
@@ -81,31 +84,31 @@ func TestServers(t *testing.T) {
 		status                            int
 		want                              string
 	}{
-		{"POST", "stock", serverToken, "/api/mcp", "a", 200, "POST /api/mcp?key=7 a map[Authorization:[Bearer mcp-canary-secret] Content-Length:[1] Mcp-Session-Id:[s1]]"},
+		{"POST", "stock", serverToken, "/api/mcp", ping, 200, "POST /api/mcp?key=7 " + ping + " map[Authorization:[Bearer mcp-canary-secret] Content-Length:[17] Content-Type:[application/json] Mcp-Session-Id:[s1]]"},
 		{"GET", "stock", serverToken, "/api/mcp", "", 200, "GET /api/mcp?key=7 " + sent},
 		{"DELETE", "stock", serverToken, "/api/mcp", "", 200, "DELETE /api/mcp?key=7 " + sent},
 		{"GET", "stock", serverToken, "/api/mcp/below?a=b", "", 200, "GET /api/mcp/below?key=7&a=b " + sent},
 		{"GET", "old", serverToken, "/old/messages?s=1", "", 200, "GET /old/messages?s=1 " + sent},
-		{"POST", "stock", "of another session", "/api/mcp", "a", 404, ""},
-		{"POST", "stock", "", "/api/mcp", "a", 404, ""},
-		{"POST", "none", serverToken, "/api/mcp", "a", 404, ""},
-		{"PUT", "stock", serverToken, "/api/mcp", "a", 405, ""},
-		{"POST", "stock", serverToken, "/api/mcpx", "a", 404, ""},
-		{"POST", "stock", serverToken, "/api/", "a", 404, ""},
-		{"POST", "stock", serverToken, "/api/mcp/../admin", "a", 404, ""},
-		{"POST", "stock", serverToken, "/api/mcp/%2e%2e/admin", "a", 404, ""},
-		{"POST", "stock", serverToken, "/api/mcp/%2E%2E%2Fadmin", "a", 404, ""},
-		{"POST", "stock", serverToken, "/api/mcp//admin", "a", 404, ""},
-		{"POST", "stock", serverToken, "/api/mcp/..", "a", 404, ""},
+		{"POST", "stock", "of another session", "/api/mcp", ping, 404, ""},
+		{"POST", "stock", "", "/api/mcp", ping, 404, ""},
+		{"POST", "none", serverToken, "/api/mcp", ping, 404, ""},
+		{"PUT", "stock", serverToken, "/api/mcp", ping, 405, ""},
+		{"POST", "stock", serverToken, "/api/mcpx", ping, 404, ""},
+		{"POST", "stock", serverToken, "/api/", ping, 404, ""},
+		{"POST", "stock", serverToken, "/api/mcp/../admin", ping, 404, ""},
+		{"POST", "stock", serverToken, "/api/mcp/%2e%2e/admin", ping, 404, ""},
+		{"POST", "stock", serverToken, "/api/mcp/%2E%2E%2Fadmin", ping, 404, ""},
+		{"POST", "stock", serverToken, "/api/mcp//admin", ping, 404, ""},
+		{"POST", "stock", serverToken, "/api/mcp/..", ping, 404, ""},
 		{"GET", "stock", serverToken, "/api/mcp/.well-known/oauth-protected-resource", "", 404, ""},
 		{"GET", "root", serverToken, "/", "", 200, ""},
 		{"GET", "bare", serverToken, "/", "", 200, ""},
 		{"GET", "bare", serverToken, "//x", "", 404, ""},
 		{"GET", "root", serverToken, "/.well-known/oauth-authorization-server", "", 404, ""},
 		{"GET", "root", serverToken, "/.Well-Known/oauth-authorization-server", "", 404, ""},
-		{"POST", "old", serverToken, "/api/mcp", "a", 404, ""},
-		{"POST", "stock", serverToken, "/api/mcp", "elsewhere", 502, "The MCP server stock cannot be reached. An admin finds the reason in the bot's log.\n"},
-		{"POST", "stock", serverToken, "/api/mcp", "refused", 401, "the token … is over: …"},
+		{"POST", "old", serverToken, "/api/mcp", ping, 404, ""},
+		{"POST", "stock", serverToken, "/api/mcp", elsewhere, 502, "The MCP server stock cannot be reached. An admin finds the reason in the bot's log.\n"},
+		{"POST", "stock", serverToken, "/api/mcp", refused, 401, "the token … is over: …"},
 	} {
 		resp, body := w.call(c.method, c.server, c.token, c.path, c.body)
 		if resp.StatusCode != c.status || c.want != "" && body != c.want {
@@ -153,11 +156,11 @@ func TestAServerIsCalledAsAPerson(t *testing.T) {
 		fmt.Fprint(w, "called by ", r.Header.Get("Authorization"))
 	})
 	token, why := "", error(nil)
-	var refused []string
+	var noted []string
 	server := w.options.Servers["stock"]
 	server.Person = &Person{
 		Token:   func(context.Context) (string, error) { return token, why },
-		Refused: func(_ context.Context, token string) { refused = append(refused, token) },
+		Refused: func(_ context.Context, token string) { noted = append(noted, token) },
 	}
 	w.options.Servers["stock"] = server
 	for _, c := range []struct {
@@ -172,12 +175,12 @@ func TestAServerIsCalledAsAPerson(t *testing.T) {
 		if token, why = c.token, nil; c.why != "" {
 			why = errors.New(c.why)
 		}
-		resp, body := w.call("POST", "stock", serverToken, "/api/mcp", "a")
+		resp, body := w.call("POST", "stock", serverToken, "/api/mcp", ping)
 		if resp.StatusCode != c.status || body != c.want || resp.Header.Get("Www-Authenticate") != "" {
 			t.Errorf("with %q: %d %q %v", c.token, resp.StatusCode, body, resp.Header)
 		}
 	}
-	if diff := cmp.Diff([]string{"token-of-grace"}, refused); diff != "" {
+	if diff := cmp.Diff([]string{"token-of-grace"}, noted); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
 	}
 }
