@@ -94,6 +94,7 @@ func TestTheWayToTheWeb(t *testing.T) {
 		`curl -sS --noproxy '*' ` + address + `/page >> out 2>/dev/null || echo no way around >> out`,
 		`curl -sS -o /dev/null -w '%{http_code}\n' $DECKHAND_WEB/api/mcp >> out`,
 		`curl -sS -o /dev/null -w '%{http_code}\n' -H "X-Deckhand-Token: $DECKHAND_WEB_TOKEN" -H 'X-Deckhand-Server: stock' $DECKHAND_WEB/api/other >> out`,
+		`curl -sS -o /dev/null -w '%{http_code}\n' -H "X-Deckhand-Token: $DECKHAND_WEB_TOKEN" -H 'X-Deckhand-Server: stock' -d '{"method":"tools/call","params":{"name":"count","arguments":{"of":"apples"}}}' $DECKHAND_WEB/api/mcp >> out`,
 		`cat /proc/*/environ /proc/*/cmdline $HOME/.claude/projects/*/* 2>/dev/null | tr '\0' '\n' | grep -c 'stock[-]canary' >> out`, "true",
 	}, "; "))
 	w.click(ada, eng, w.card(eng, again).TS, "approve")
@@ -102,7 +103,7 @@ func TestTheWayToTheWeb(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, w.messages(eng, again)[len(w.messages(eng, again))-1].all())
 	}
-	want := "a page\nnetwork: of project sample does not allow evil.com:80; an admin can add it in deckhand.yaml\nno way around\n404\n404\n0\n"
+	want := "a page\nnetwork: of project sample does not allow evil.com:80; an admin can add it in deckhand.yaml\nno way around\n404\n404\n403\n0\n"
 	if string(out) != want {
 		t.Errorf("what a command saw: %q", out)
 	}
