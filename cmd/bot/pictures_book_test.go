@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -158,8 +159,8 @@ func counted(then, now lockScreens) string {
 	b.WriteString("| story | posts | lines on a desktop | on a phone | pixels on a desktop | on a phone |\n|---|---|---|---|---|---|\n")
 	for _, p := range pictures() {
 		was, is := then.Length[p.name], now.Length[p.name]
-		fmt.Fprintf(&b, "| [%s](pictures/stories.md#%s) | %d → %d | %d → %d | %d → %d | %d → %d | %d → %d |\n", p.name, p.name,
-			was.Posts, is.Posts, was.Lines, is.Lines, was.PhoneLines, is.PhoneLines, was.Pixels, is.Pixels, was.PhonePixel, is.PhonePixel)
+		fmt.Fprintf(&b, "| [%s](pictures/stories.md#%s) | %s | %s | %s | %s | %s |\n", p.name, p.name,
+			led(was.Posts, is.Posts), led(was.Lines, is.Lines), led(was.PhoneLines, is.PhoneLines), led(was.Pixels, is.Pixels), led(was.PhonePixel, is.PhonePixel))
 	}
 	b.WriteString("\n| story | who | before | now |\n|---|---|---|---|\n")
 	for _, p := range pictures() {
@@ -171,6 +172,14 @@ func counted(then, now lockScreens) string {
 		}
 	}
 	return b.String()
+}
+
+// led is a figure then and now, or now alone where the older run has not measured it.
+func led(was, is int) string {
+	if was == 0 {
+		return strconv.Itoa(is)
+	}
+	return fmt.Sprintf("%d → %d", was, is)
 }
 
 // summed is how many notifications somebody got, with the first words of each.
