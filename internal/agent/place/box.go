@@ -220,6 +220,7 @@ func (b *boxed) AllowPush(toolUseID string, p gitway.Pass) { b.git.AllowPush(too
 func (b *boxed) AllowCall(toolUseID, tool string, input json.RawMessage) {
 	b.web.AllowCall(toolUseID, tool, input)
 }
+
 func (b *boxed) EndUse(toolUseID string) {
 	b.git.EndPush(toolUseID)
 	b.web.EndCall(toolUseID)
