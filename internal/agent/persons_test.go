@@ -83,10 +83,13 @@ func newPersonalStage() *stage {
 // tokenIs holds whether the last process that was started can have a token.
 func (s *stage) tokenIs(t *testing.T, when string, want bool) {
 	t.Helper()
-	if s.machine.tried["notes"].Acts == nil {
-		t.Fatalf("%s: no process was started for a person: %v", when, s.machine.tried)
+	s.machine.mu.Lock()
+	tried := s.machine.tried
+	s.machine.mu.Unlock()
+	if tried["notes"].Acts == nil {
+		t.Fatalf("%s: no process was started for a person: %v", when, tried)
 	}
-	token, err := s.machine.tried["notes"].Acts.Token(t.Context())
+	token, err := tried["notes"].Acts.Token(t.Context())
 	if got := err == nil; got != want || got && token == "" {
 		t.Errorf("%s: %q, %v", when, token, err)
 	}

@@ -38,10 +38,13 @@ until answers; do
 done
 
 # Timers run by a clock of the page's own, which is then the same in each picture. A page that
-# keeps a connection open stops that clock: it is taken as it is after a while.
-for clock in --virtual-time-budget=10000 --no-first-run; do
+# keeps a connection open stops that clock: it is taken as it is after a while. A browser that
+# hangs, as one may in gVisor on a busy machine, is started again.
+for try in 1 2 3; do
+	clock=--virtual-time-budget=10000
+	[ "$try" -lt 3 ] || clock=--no-first-run
 	timeout -k 5 "$patience" "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars --force-prefers-reduced-motion \
-		--user-data-dir="$HOME/profile$clock" --window-size=1280,800 --timeout=10000 "$clock" --screenshot="$HOME/page.png" "$url" >/dev/null 2>&1
+		--user-data-dir="$HOME/profile$try" --window-size=1280,800 --timeout=10000 "$clock" --screenshot="$HOME/page.png" "$url" >/dev/null 2>&1
 	[ ! -s "$HOME/page.png" ] || exit 0
 done
 exit 93

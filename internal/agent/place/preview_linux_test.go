@@ -25,6 +25,10 @@ import (
 	"deckhand/internal/workspace"
 )
 
+// answer is how long a page or a browser has: a browser that hangs is started three times within
+// a test's limit.
+const answer = waittest.Limit / 8
+
 // page is a project with a page in a repository, and a thread of it.
 type page struct {
 	*Host
@@ -62,7 +66,7 @@ func newPage(t *testing.T, kind sandbox.Kind, files map[string]string) *page {
 	t.Cleanup(func() { _ = outer.Close() })
 
 	p := &page{t: t, outer: outer.Addr().String(), Host: &Host{
-		DataDir: filepath.Join(dir, "data"), Replica: "r", Hidden: []string{filepath.Join(dir, "data")}, Keeper: &workspace.Keeper{DataDir: filepath.Join(dir, "data")}, Answer: waittest.Limit,
+		DataDir: filepath.Join(dir, "data"), Replica: "r", Hidden: []string{filepath.Join(dir, "data")}, Keeper: &workspace.Keeper{DataDir: filepath.Join(dir, "data")}, Answer: answer,
 	}}
 	p.Project = Project{
 		Name: "web", Dir: filepath.Join(dir, "web"), Workspace: workspace.Worktree,
@@ -212,7 +216,7 @@ func TestAPageThatIsNotThere(t *testing.T) {
 		"ln -s /etc/services ~/page.png; " + serve: "took no picture\nWhat was printed last:\nserving from",
 	} {
 		p.Preview.Run = run
-		p.Answer = waittest.Limit
+		p.Answer = answer
 		if strings.Contains(want, "answered") {
 			p.Answer = time.Second // and all of it has ten
 		}
@@ -220,7 +224,7 @@ func TestAPageThatIsNotThere(t *testing.T) {
 			t.Errorf("%s: %v", run, err)
 		}
 	}
-	p.Answer = waittest.Limit
+	p.Answer = answer
 	p.Preview.Run = "test -f colour || { echo no colour; exit 1; }; " + serve
 	got, err := p.look()
 	must(t, err)
