@@ -2,9 +2,6 @@ package ask
 
 import (
 	"slices"
-	"strings"
-
-	"github.com/tidwall/gjson"
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
@@ -12,10 +9,8 @@ import (
 	"deckhand/internal/store/forges"
 )
 
-// mostRan bounds the commands that are told beside a push.
-const mostRan = 3
-
-// RanSinceChange are the last commands of a turn since it changed a file last.
+// RanSinceChange are the last commands of a turn since it changed a file last. [approvals.Store.Ask]
+// adds those of earlier turns.
 func RanSinceChange(o claude.Output) (ran []forges.PushRan) {
 	for _, item := range slices.Backward(o.Items) {
 		if item.Tool == nil || item.ParentID != "" {
@@ -28,10 +23,11 @@ func RanSinceChange(o claude.Output) (ran []forges.PushRan) {
 			if item.Tool.State != claude.ToolDone && item.Tool.State != claude.ToolFailed {
 				continue
 			}
-			command := gjson.GetBytes(item.Tool.Input, "command").String()
-			command = strings.ReplaceAll(strings.ToValidUTF8(command[:min(len(command), 300)], ""), "\x00", "")
-			ran = append([]forges.PushRan{{Command: command, Failed: item.Tool.State == claude.ToolFailed}}, ran...)
-			if len(ran) == mostRan {
+			r, ok := forges.RanOf(item.Tool.Input, item.Tool.State == claude.ToolFailed)
+			if !ok {
+				continue
+			}
+			if ran = append([]forges.PushRan{r}, ran...); len(ran) == forges.MostRan {
 				return ran
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"deckhand/internal/store/audit"
+	"deckhand/internal/store/forges"
 	"deckhand/internal/store/pg"
 	"deckhand/internal/store/threads"
 )
@@ -19,7 +20,8 @@ import (
 // [turns.Store.ContinueTurn]); the returned approval may then have ended already. A pending one gets jobs for its
 // deadline and reminders.
 //
-// For a push it records what the thread has cost so far.
+// For a push it records what the thread has cost so far, and what earlier turns ran since the thread changed a
+// file last.
 //
 // From a, Ask reads ID, SessionID, TurnID, Kind, RequestID, ToolUseID, ToolName, Input, Dir, Touches, Push,
 // RequestedBy, Terms, Risks, DecisionReason, ToolSHA256, ToolChange, Said, CardID (empty: its own) and ExpiresAt, whose distance from now
@@ -57,6 +59,9 @@ func (s *Store) Ask(ctx context.Context, l threads.Lease, a Approval) (Approval,
 			if err = tx.QueryRow(ctx, `SELECT ledger_sum(micro_usd) FROM ledger WHERE thread_id = $1`, l.ThreadID).Scan(&push.CostMicroUSD); err != nil {
 				return err
 			}
+			if push.Ran, err = withEarlier(ctx, tx, l.ThreadID, a.TurnID, push.Ran); err != nil {
+				return err
+			}
 			a.Push = &push
 		}
 		if out, err = insertApproval(ctx, tx, l, a); err != nil {
@@ -91,6 +96,30 @@ func (s *Store) Ask(ctx context.Context, l threads.Lease, a Approval) (Approval,
 		return Approval{}, fmt.Errorf("record the request for %s: %w", a.ToolName, err)
 	}
 	return out, nil
+}
+
+// withEarlier puts the last commands of earlier turns before those of a turn, back to the thread's last change of a
+// file, to [forges.MostRan] in all.
+func withEarlier(ctx context.Context, tx pg.Tx, threadID, turnID int64, ran []forges.PushRan) ([]forges.PushRan, error) {
+	type use struct {
+		Input  json.RawMessage
+		Failed bool
+	}
+	uses, err := pg.Collect[use](tx.Query(ctx, `
+		WITH uses AS (
+			SELECT a.* FROM approvals a
+			WHERE a.turn_id IN (SELECT id FROM turns WHERE thread_id = $1 ORDER BY id DESC LIMIT 20) AND a.status = 'allowed')
+		SELECT CASE WHEN a.edits > 0 THEN a.edited_input ELSE a.input END AS input, COALESCE((o.details::json ->> 'error')::boolean, false) AS failed
+		FROM uses a JOIN audit o ON o.kind = 'tool_result' AND o.details::json ->> 'tool_use' = a.tool_use_id AND o.thread_id = $1
+		WHERE a.turn_id <> $2 AND a.tool_name = 'Bash' AND a.created_at > COALESCE(
+			(SELECT max(created_at) FROM uses WHERE tool_name IN ('Edit', 'Write', 'NotebookEdit')), '-infinity')
+		ORDER BY a.created_at DESC LIMIT 20`, threadID, turnID))
+	for _, u := range uses {
+		if r, ok := forges.RanOf(u.Input, u.Failed); ok && len(ran) < forges.MostRan {
+			ran = append([]forges.PushRan{r}, ran...)
+		}
+	}
+	return ran, err
 }
 
 // bind moves an unanswered approval of a dead process to the process that asks the same now.

@@ -1,5 +1,12 @@
 package forges
 
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+)
+
 // Push is what a git push would bring to the forge, as inspected before people were asked. Its approval is for
 // these commits only.
 type Push struct {
@@ -9,7 +16,8 @@ type Push struct {
 	// Unknown is a sentence about why it could not be inspected completely. Refs may still have the commits.
 	Unknown string    `json:"unknown,omitempty"`
 	Refs    []PushRef `json:"refs,omitempty"`
-	// Ran are the commands that the turn ran since its last change of a file.
+	// Ran are the last commands that the thread ran since its last change of a file, at most
+	// [MostRan], the oldest first; git's own are left out.
 	Ran []PushRan `json:"ran,omitempty"`
 	// CostMicroUSD is the thread's cost in the ledger at the time of asking, by list price.
 	CostMicroUSD int64 `json:"cost_micro_usd,omitempty"`
@@ -65,6 +73,29 @@ type PushFile struct {
 type PushRan struct {
 	Command string `json:"command"`
 	Failed  bool   `json:"failed,omitempty"`
+}
+
+// MostRan bounds the commands that are told beside a push.
+const MostRan = 3
+
+// between is what stands between the commands of a line.
+var between = regexp.MustCompile(`[;&|\n]+`)
+
+// RanOf is the finished command of a Bash input. It reports false for one that only git runs: that
+// says nothing of what is pushed.
+func RanOf(input json.RawMessage, failed bool) (PushRan, bool) {
+	var in struct {
+		Command string `json:"command"`
+	}
+	if json.Unmarshal(input, &in) != nil {
+		return PushRan{}, false
+	}
+	onlyGit := !slices.ContainsFunc(between.Split(in.Command, -1), func(part string) bool {
+		part = strings.TrimSpace(part)
+		return part != "" && !strings.HasPrefix(part, "git ")
+	})
+	command := strings.ReplaceAll(strings.ToValidUTF8(in.Command[:min(len(in.Command), 300)], ""), "\x00", "")
+	return PushRan{Command: command, Failed: failed}, !onlyGit
 }
 
 // IDs are the audit's record of it.
