@@ -237,16 +237,18 @@ func oneCardForSeveralRequests(t *testing.T, w *world) {
 	})
 
 	// What the CLI does at once is asked at once, and decided together: what is not ticked is denied.
-	next := w.post(linus, eng, thread, `@deckhand tools: [{"name":"Bash","input":{"command":"cat seen-1"}},{"name":"Bash","input":{"command":"cat seen-2"}},{"name":"Bash","input":{"command":"cat seen-3"}}]`)
+	// It reads files at once. Commands that only read it runs at once too, but if the machine is busy
+	// it gives up looking into one, and runs that one after the others.
+	next := w.post(linus, eng, thread, `@deckhand tools: [{"name":"Read","input":{"file_path":"/etc/hosts"}},{"name":"Read","input":{"file_path":"/etc/passwd"}},{"name":"Read","input":{"file_path":"/etc/group"}}]`)
 	card = w.card(eng, thread)
 	card = w.find(eng, thread, "a row for each", func(m message) bool {
-		return m.TS == card.TS && strings.Contains(m.all(), "cat seen-3") && m.has("approve_ticked")
+		return m.TS == card.TS && strings.Contains(m.all(), "/etc/group") && m.has("approve_ticked")
 	})
-	all := w.untick(ada, eng, card, w.pendingID("cat seen-2"))
+	all := w.untick(ada, eng, card, w.pendingID("/etc/passwd"))
 	w.clickOn(ada, eng, card.TS, "approve_ticked", all)
 	w.done(eng, thread, next)
-	if n := w.count(`SELECT 10 * count(*) FILTER (WHERE status = 'allowed' AND input NOT LIKE '%seen-2%') + count(*) FILTER (WHERE status = 'denied' AND input LIKE '%seen-2%')
-		FROM approvals WHERE decided_by = 'U0ADA' AND decided_via = 'together' AND input LIKE '%cat seen-%'`); n != 21 {
+	if n := w.count(`SELECT 10 * count(*) FILTER (WHERE status = 'allowed' AND input NOT LIKE '%/etc/passwd%') + count(*) FILTER (WHERE status = 'denied' AND input LIKE '%/etc/passwd%')
+		FROM approvals WHERE decided_by = 'U0ADA' AND decided_via = 'together' AND input LIKE '%/etc/%'`); n != 21 {
 		t.Errorf("decided together: %d", n)
 	}
 	w.find(eng, thread, "the card with two approved and one denied", func(m message) bool {

@@ -54,7 +54,7 @@ func TestTheStoryInThePage(t *testing.T) {
 	v := window{tab, w}
 	v.See(`(b => b != null && (b.click(), true))(document.querySelector('[data-testid="thread"] [data-action-id="steps"]'))`)
 	v.accessible("npm test", "the window with the steps")
-	next := w.post(grace, eng, thread, `@deckhand tools: [{"name":"Bash","input":{"command":"cat seen-1"}},{"name":"Bash","input":{"command":"cat seen-2"}}]`)
+	next := w.post(grace, eng, thread, `@deckhand tools: [{"name":"Read","input":{"file_path":"/etc/hosts"}},{"name":"Read","input":{"file_path":"/etc/group"}}]`)
 	card := w.card(eng, thread)
 	v.See(`document.querySelector('[data-ts="` + card.TS + `"] [data-action-id="approve_ticked"]') != null`)
 	tab.Shot("approve-together")

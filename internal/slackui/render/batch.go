@@ -1,6 +1,8 @@
 package render
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -37,8 +39,11 @@ func batch(shown []*row) []*slack.ActionBlock {
 	tick := slack.NewCheckboxGroupsBlockElement(view.ActionTick, options...)
 	tick.InitialOptions = options
 	all := strings.Join(refs, " ")
+	// A client keeps what a person has ticked for as long as the block has its id: until other
+	// requests are decided together.
+	of := fmt.Sprintf("%x", sha256.Sum256([]byte(all)))[:16]
 	return []*slack.ActionBlock{
-		slack.NewActionBlock("", tick),
-		slack.NewActionBlock("", button(view.ActionApproveTicked, all, "Approve ticked", slack.StylePrimary), button(view.ActionDenyAll, all, "Deny all", "")),
+		slack.NewActionBlock("tick:"+of, tick),
+		slack.NewActionBlock("ticked:"+of, button(view.ActionApproveTicked, all, "Approve ticked", slack.StylePrimary), button(view.ActionDenyAll, all, "Deny all", "")),
 	}
 }

@@ -198,7 +198,6 @@ func (c *card) drawRows(list []row, lines []string, shown, wait []*row, shared s
 		c.section(last)
 	}
 	for _, b := range together {
-		b.BlockID = c.id()
 		c.add(b)
 	}
 }
