@@ -211,7 +211,7 @@ func (a prompter) about(ctx context.Context, m *About) string {
 	}
 	text := plaintext.Prefix(a.screen.Typed(ctx, m.Text), aboutMost)
 	if len(m.Files) > 0 {
-		text = strings.TrimSpace(text + "\n[attached: " + NamesOf(m.Files) + "]")
+		text = strings.TrimSpace(text + "\n[attached: " + namesOf(m.Files) + "]")
 	}
 	by := "somebody"
 	if m.User != "" {

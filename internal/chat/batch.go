@@ -60,7 +60,7 @@ func (a decider) onBatchClick(ctx context.Context, in *Incoming, first approvals
 		default:
 			approved++
 		}
-		a.screen.ShowApproval(decided)
+		cards{a.posts}.showApproval(decided)
 	}
 	a.c.Log.Info("decided together", zap.String("card", first.CardID), zap.Int("approved", approved), zap.Int("denied", denied), zap.Int("noted", noted), zap.Int("late", late), zap.String("by", in.Row.UserID))
 	if said := decidedTogether(approved, denied, noted, late, refusal); said != "" {

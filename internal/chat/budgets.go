@@ -50,14 +50,14 @@ func (a *gate) atBudget(p person, n ledger.BudgetNotice) person {
 	return p
 }
 
-// Raisers are the users and groups who may decide about a budget.
-func (a *gate) Raisers(n ledger.BudgetNotice) []string {
+// raisers are the users and groups who may decide about a budget.
+func (a *gate) raisers(n ledger.BudgetNotice) []string {
 	at := a.atBudget(person{}, n)
 	return a.c.Access.Administrators(at.Reach, at.Project, at.ChannelID)
 }
 
-// Names are what users, and the members of groups, are called, without calling them.
-func (a *gate) Names(ctx context.Context, ids []string) []string {
+// names are what users, and the members of groups, are called, without calling them.
+func (a *gate) names(ctx context.Context, ids []string) []string {
 	var out []string
 	err := a.EachUser(ctx, ids, func(user string) {
 		if name := a.people.Name(ctx, user); len(out) < remindedMost && !slices.Contains(out, name) {
@@ -87,7 +87,7 @@ func (a budgeter) onBudgetClick(ctx context.Context, in *Incoming) (outcome stri
 	case view.ActionBudgetRaise:
 		if n.DecidedBy != "" {
 			a.Answer(in, a.howBudgetEnded(ctx, n))
-			a.screen.Show(outbox.BudgetPost, n.ID)
+			a.posts.Show(outbox.BudgetPost, n.ID)
 			return "too late", nil
 		}
 		return "asked for more", a.open(ctx, in, view.Raise{Notice: n, About: view.BudgetForm{NoticeID: n.ID, ChannelID: in.Row.ChannelID, ThreadTS: in.Row.ThreadTS}})
@@ -128,7 +128,7 @@ func (a budgeter) decideBudget(ctx context.Context, in *Incoming, n ledger.Budge
 	if err != nil && !errors.Is(err, pg.ErrEnded) {
 		return "", err
 	}
-	a.screen.Show(outbox.BudgetPost, n.ID)
+	a.posts.Show(outbox.BudgetPost, n.ID)
 	if err != nil {
 		a.Answer(in, a.howBudgetEnded(ctx, decided))
 		return "too late", nil

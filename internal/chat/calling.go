@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"deckhand/internal/access"
 	"deckhand/internal/store/approvals"
@@ -10,8 +11,8 @@ import (
 	"deckhand/internal/store/threads"
 )
 
-// CallMost is how many people are called directly where the project does not say how.
-const CallMost = 5
+// callMost is how many people are called directly where the project does not say how.
+const callMost = 5
 
 // Call is whom a pending approval calls: users and user groups.
 type Call struct {
@@ -34,7 +35,7 @@ func (a *gate) callFew(ctx context.Context, ap approvals.Approval, whom []string
 			to.Direct = append(to.Direct, user)
 		}
 	})
-	if err != nil || len(to.Direct) > CallMost {
+	if err != nil || len(to.Direct) > callMost {
 		return Call{Mention: whom}, err == nil
 	}
 	to.Copies = len(to.Direct) > 0 || len(to.Mention) == 0
@@ -49,13 +50,13 @@ func (a *gate) Broadcasts(project string, k threads.ThreadKey) bool {
 // isCopy reports whether a message is a copy of an approval's card.
 func (a *Chat) isCopy(ctx context.Context, ap approvals.Approval, channel, ts string) (bool, error) {
 	posts, err := a.c.Store.Posts(ctx, outbox.CardPost, ap.CardID)
-	return slices.ContainsFunc(CopiesIn(posts), func(c outbox.PostedMessage) bool {
+	return slices.ContainsFunc(copiesIn(posts), func(c outbox.PostedMessage) bool {
 		return c.ChannelID == channel && (c.TS == ts || c.TS == "") // it is not known yet while it is being posted
 	}), err
 }
 
-// CopiesIn are those of a card's messages that are people's copies.
-func CopiesIn(posts []outbox.PostedMessage) []outbox.PostedMessage {
+// copiesIn are those of a card's messages that are people's copies.
+func copiesIn(posts []outbox.PostedMessage) []outbox.PostedMessage {
 	return slices.DeleteFunc(posts, func(p outbox.PostedMessage) bool { return p.Audience == "" })
 }
 
@@ -88,3 +89,6 @@ func (a *gate) Called(ctx context.Context, ap approvals.Approval) (to Call, know
 	}
 	return Call{Mention: whom}, known
 }
+
+// isGroup reports whether an id is a user group's, and not a person's.
+func isGroup(id string) bool { return strings.HasPrefix(id, "S") }

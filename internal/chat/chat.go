@@ -65,6 +65,8 @@ type Chat struct {
 	bound  atomic.Pointer[map[string]string] // see setup.go
 	inbox  inboxKeeper
 	cursor cursor
+	posts  *posts
+	said   sentences
 	// Outbox sends what was committed to be shown, Homes are the pages of their own at which
 	// people look.
 	Outbox *Outbox
@@ -101,6 +103,7 @@ func New(c Config, self Self, screen Screen, people People, costs Costs) *Chat {
 	a.inbox = inboxKeeper{holder: c.Replica + "/" + rand.Text(), look: make(chan struct{}, 1)}
 	a.cursor.wake, a.cursor.look, a.cursor.rate = make(chan struct{}, 1), make(chan struct{}, 1), newScanRate()
 	a.Homes.wake, a.Homes.news = make(chan struct{}, 1), make(chan struct{}, 1)
+	a.posts = newPosts(a)
 	a.Outbox = newOutbox(a)
 	a.table = newTable(a)
 	return a
@@ -121,6 +124,17 @@ func (a *Chat) Run(ctx context.Context) {
 	keeping.Wait()
 }
 
+// KeepShowing sends what there is to show until ctx ends, and then what is being read; from then on nothing
+// is, and over is called.
+func (a *Chat) KeepShowing(ctx context.Context, over func()) {
+	var sending sync.WaitGroup
+	sending.Go(func() { a.Outbox.keepUp(ctx) })
+	<-ctx.Done()
+	a.posts.finish()
+	over()
+	sending.Wait()
+}
+
 // Wait waits for what is being acted on.
 func (a *Chat) Wait() { a.inbox.acting.Wait() }
 
@@ -136,10 +150,7 @@ func (a *Chat) Hears(now bool) {
 // Connected reports whether the chat is delivering to us.
 func (a *Chat) Connected() bool { return a.cursor.hears.Load() }
 
-// SetOthers notes whether other replicas hear, too.
-func (a *Chat) SetOthers(some bool) { a.cursor.others.Store(some) }
-
-// Others reports whether they do.
+// Others reports whether other replicas hear, too.
 func (a *Chat) Others() bool { return a.cursor.others.Load() }
 
 // Supervisor works on what people want.

@@ -26,7 +26,7 @@ func (a decider) openForm(ctx context.Context, in *Incoming, approval approvals.
 	}
 	if approval.Status != approvals.Pending {
 		a.Answer(in, a.howItEnded(ctx, approval))
-		a.screen.ShowApproval(approval)
+		cards{a.posts}.showApproval(approval)
 		return "too late", nil
 	}
 	return "asked for more", a.open(ctx, in, form)
@@ -46,16 +46,16 @@ func (a decider) decide(ctx context.Context, in *Incoming, approval approvals.Ap
 		return "voted already", nil
 	case errors.Is(err, approvals.ErrChanged):
 		a.Answer(in, a.people.Name(ctx, decided.Edited.By)+" changed this meanwhile. Read it on its card as it stands now, and decide again."+a.typed(in))
-		a.screen.ShowApproval(decided)
+		cards{a.posts}.showApproval(decided)
 		return "changed meanwhile", nil
 	case errors.Is(err, pg.ErrEnded):
 		a.Answer(in, a.howItEnded(ctx, decided)+a.typed(in))
-		a.screen.ShowApproval(decided) // an old card may still show buttons
+		cards{a.posts}.showApproval(decided) // an old card may still show buttons
 		return "too late", nil
 	case err != nil:
 		return "", err
 	}
-	a.screen.ShowApproval(decided)
+	cards{a.posts}.showApproval(decided)
 	switch {
 	case decided.Status != approvals.Pending:
 	case d.Edit != nil && len(decided.Votes) == 0:
@@ -169,7 +169,7 @@ func (a *Chat) open(ctx context.Context, in *Incoming, form view.Form) error {
 // reply answers the person who said or clicked something where they did, so that nobody else sees
 // it.
 func (a *Chat) reply(in *Incoming, page view.Page) {
-	a.screen.Whisper(Where{in.Row.ChannelID, in.Row.ThreadTS}, in.Row.UserID, page)
+	a.screen.Whisper(Where{in.Row.ChannelID, in.Row.ThreadTS}, in.Row.UserID, page, nil)
 }
 
 // Answer tells the person who said or clicked something, and nobody else: when the

@@ -290,7 +290,7 @@ func (a router) onMessage(ctx context.Context, in *Incoming) (outcome string, er
 
 // notGiven says that files came with what is no work.
 func notGiven(files []SharedFile, command string) string {
-	them, were := "The file "+NamesOf(files[:1]), " was"
+	them, were := "The file "+namesOf(files[:1]), " was"
 	if len(files) > 1 {
 		them, were = "The "+strconv.Itoa(len(files))+" files", " were"
 	}
@@ -454,7 +454,7 @@ func (a *Chat) stop(ctx context.Context, key threads.ThreadKey, user, ts string)
 		return "", err
 	}
 	if !running {
-		a.screen.Whisper(Where{key.ChannelID, key.ThreadTS}, user, view.AskBack{Sentence: "Nothing is running in this thread.", TS: ts})
+		a.screen.Whisper(Where{key.ChannelID, key.ThreadTS}, user, view.AskBack{Sentence: "Nothing is running in this thread.", TS: ts}, nil)
 		return "nothing to stop", nil
 	}
 	return "stopped", nil

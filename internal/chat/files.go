@@ -24,8 +24,8 @@ func promptFiles(shared []SharedFile) (out []inbox.PromptFile) {
 // cleanName is a file's name as it is written down.
 func cleanName(name string) string { return attachment.Name(strings.ToValidUTF8(name, "")) }
 
-// NamesOf are files' names for people and for the model, each quoted.
-func NamesOf(files []SharedFile) string {
+// namesOf are files' names for people and for the model, each quoted.
+func namesOf(files []SharedFile) string {
 	names := make([]string, len(files))
 	for i, f := range files {
 		names[i] = strconv.Quote(cleanName(f.Name))
@@ -58,7 +58,7 @@ func ofBacklog(r Post, asker string) (given []inbox.PromptFile, line string) {
 		return nil, ""
 	}
 	if r.User == asker {
-		return promptFiles(files), "[attached: " + NamesOf(files) + "]"
+		return promptFiles(files), "[attached: " + namesOf(files) + "]"
 	}
-	return nil, "[attached, and not given to you since somebody else than the person who writes to you attached it: " + plaintext.OneLine(NamesOf(files)) + "]"
+	return nil, "[attached, and not given to you since somebody else than the person who writes to you attached it: " + plaintext.OneLine(namesOf(files)) + "]"
 }

@@ -95,7 +95,7 @@ func changeOf(e inbox.Envelope, record []Post) *Incoming {
 
 // tooLate tells the author of a post that nobody heard in time that it is not worked on.
 func (a listener) tooLate(in *Incoming) (outcome string) {
-	a.screen.React(in.Row.ChannelID, in.Row.TS, agent.PromptFailed)
+	a.screen.React(in.Row.ChannelID, in.Row.TS, agent.PromptFailed, nil)
 	a.Answer(in, fmt.Sprintf("The message marked ⚠️ was posted %s while Deckhand did not listen, and is too old to be worked on. Send it again, if it still matters.",
 		strings.TrimSpace(ago(time.Since(timeOf(in.Row.TS))))))
 	return "too old"

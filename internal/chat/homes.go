@@ -207,13 +207,6 @@ func (a *Chat) tellHomes(ctx context.Context) {
 	}
 }
 
-// Changed notes that something has changed at a replica that tabs show.
-func (a *Chat) Changed(replica string) {
-	if replica != a.c.Replica {
-		a.Homes.stale()
-	}
-}
-
 // refreshHome sends a tab anew if it shows something else now.
 func (a *Chat) refreshHome(ctx context.Context, t homeTab) {
 	ctx, cancel := context.WithTimeout(ctx, routeLimit)

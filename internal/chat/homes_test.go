@@ -90,7 +90,7 @@ func TestATabFollowsOtherReplicas(t *testing.T) {
 	}()
 	<-ready
 	here.tellHomes(t.Context()) // alone
-	here.SetOthers(true)
+	here.cursor.others.Store(true)
 	here.tellHomes(t.Context())
 	n := <-heard
 	stop()
@@ -100,7 +100,7 @@ func TestATabFollowsOtherReplicas(t *testing.T) {
 	}
 	for app, want := range map[*Chat]bool{here: false, there: true} {
 		app.Homes.looks(person{UserID: "U1"}, view.HomeChoice{}, time.Now().Add(-time.Minute))
-		app.Changed(n.By)
+		frontend{app}.Changed(n.By)
 		if due, _ := app.Homes.due(time.Now()); (len(due) == 1) != want {
 			t.Errorf("%s: %d are due", app.c.Replica, len(due))
 		}

@@ -60,39 +60,34 @@ func newOutbox(a *Chat) *Outbox {
 
 // Tell sends outbox rows, each when those before it in its thread are there.
 func (o *Outbox) Tell(rows ...outbox.Row) {
+	posts := o.app.posts
 	for _, w := range rows {
-		screen := o.app.screen
 		switch w.Kind {
 		case outbox.Turn, outbox.Left, outbox.GivenUp, outbox.Mark, outbox.Said:
-			o.queue(w, func(end func(error)) { screen.Send(w, end) })
+			o.put(&delivery{row: w, start: func(end func(error)) { o.show(w, end) }, done: make(chan error, 1)})
 		case outbox.Whisper:
 			o.Keep(w.ID)
-			screen.Send(w, func(err error) { o.Ended(w, err) })
+			o.show(w, func(err error) { o.Ended(w, err) })
 		case outbox.Card:
-			screen.Show(outbox.CardPost, w.CardID)
+			posts.Show(outbox.CardPost, w.CardID)
 		case outbox.Wait:
-			screen.Show(outbox.WaitPost, Number(w.InboxID))
+			posts.Show(outbox.WaitPost, Number(w.InboxID))
 		case outbox.Waits:
-			screen.Send(w, nil)
+			o.showWaits(w)
 		case outbox.Queue:
 			o.Keep(w.ID)
-			screen.Send(w, nil)
+			queuePosts{posts}.takeOver(w)
 		case outbox.Budget:
-			screen.Show(outbox.BudgetPost, w.NoticeID)
+			posts.Show(outbox.BudgetPost, w.NoticeID)
 		default:
 			o.Ended(w, errUnknownRow)
 		}
 	}
 }
 
-// queue has an outbox row sent in its turn.
-func (o *Outbox) queue(w outbox.Row, start func(end func(error))) {
-	o.put(&delivery{row: w, start: start, done: make(chan error, 1)})
-}
-
-// Begun notes that an outbox row is being sent, so that those after it wait. end must be called
+// begun notes that an outbox row is being sent, so that those after it wait. end must be called
 // with what became of it.
-func (o *Outbox) Begun(w outbox.Row) (end func(error)) {
+func (o *Outbox) begun(w outbox.Row) (end func(error)) {
 	e := &delivery{row: w, done: make(chan error, 1)}
 	o.put(e)
 	return func(err error) { e.done <- err }
@@ -208,9 +203,9 @@ func (o *Outbox) signal() { signal(o.wake) }
 // SweepNow has what was written for nobody to send sent at once.
 func (o *Outbox) SweepNow() { signal(o.look) }
 
-// KeepUp tells the database what was sent, keeps what is in hand, and takes over what
+// keepUp tells the database what was sent, keeps what is in hand, and takes over what
 // others have left, until ctx ends.
-func (o *Outbox) KeepUp(ctx context.Context) {
+func (o *Outbox) keepUp(ctx context.Context) {
 	sweep, renew := time.NewTicker(sweepEvery), time.NewTicker(renewEvery)
 	defer sweep.Stop()
 	defer renew.Stop()
@@ -290,7 +285,7 @@ func (o *Outbox) clearPlaces(ctx context.Context) {
 	o.ask(ctx, "look for places in the queue that nobody has", func(ctx context.Context) error {
 		stale, err := o.app.c.Store.StalePlaces(ctx, o.app.self.Team)
 		for _, t := range stale {
-			o.app.screen.ShowPlace(t, agent.Served)
+			placePosts{o.app.posts}.showPlace(t, agent.Served)
 		}
 		return err
 	})

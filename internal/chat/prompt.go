@@ -68,7 +68,7 @@ func (a prompter) prompt(ctx context.Context, in *Incoming, to aim) (outcome str
 		title = view.Title(asked, a.c.Redact)
 	}
 	if in.Row.WaitsSince.IsZero() {
-		a.screen.React(key.ChannelID, in.Row.TS, Heard)
+		a.screen.React(key.ChannelID, in.Row.TS, Heard, nil)
 	}
 	if m.About != nil {
 		text, files = a.about(ctx, m.About)+text, append(files, promptFiles(m.About.Files)...)
@@ -113,7 +113,7 @@ func (a prompter) prompt(ctx context.Context, in *Incoming, to aim) (outcome str
 		a.refreshQueue(thread) // its turn may be asleep, and nobody else shows it
 	}
 	if in.Row.Attempts > 0 {
-		a.screen.React(key.ChannelID, in.Row.TS, Heard) // until now it had the mark alone
+		a.screen.React(key.ChannelID, in.Row.TS, Heard, nil) // until now it had the mark alone
 	}
 	return "accepted", nil
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -13,6 +15,7 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/outbox"
 	"deckhand/internal/store/pg"
 	"deckhand/internal/store/threads"
 )
@@ -100,4 +103,27 @@ func (a *Chat) LinkTo(k threads.ThreadKey) string { return a.screen.Permalink(k.
 func (a *Chat) MayAsk(ctx context.Context, user string, t threads.Thread) bool {
 	who := person{TeamID: t.TeamID, UserID: user, ChannelID: t.ChannelID, Project: t.Project, Via: "pull request"}
 	return a.authorise(ctx, who, access.Prompt) == nil
+}
+
+// readPull reads a pull request and its message.
+func (p *posts) readPull(ctx context.Context, id string) (show func(), err error) {
+	pull, err := p.c.Store.PullByID(ctx, Numbered(id))
+	if err != nil {
+		return nil, err
+	}
+	ts, err := p.PostedAs(ctx, outbox.PullPost, id)
+	shown := view.Pull{Pull: pull, Wrong: pulls.Trouble(pull) != ""}
+	if u, bad := url.Parse(pull.Repository); bad == nil {
+		host := strings.ToLower(u.Host)
+		if _, can := p.c.Accounts.Site(host); can {
+			_, none := p.c.Store.Connection(ctx, pull.TeamID, pull.Requester, host)
+			shown.Connects = errors.Is(none, pg.ErrNotFound)
+		}
+	}
+	m := inThread(pull.ThreadKey, "pull/"+id+"/"+Number(pull.CreatedAt.UnixMicro()), shown)
+	m.TS, m.Mark = ts, Mark{Kind: "pull", Of: "pull", ID: id, Since: pull.CreatedAt, Doubtful: ts == ""}
+	m.OnPosted = func(ts string) {
+		p.Note(outbox.PostedMessage{Kind: outbox.PullPost, Subject: id, ChannelID: pull.ChannelID, TS: ts})
+	}
+	return func() { p.screen.Post(m) }, err
 }

@@ -78,5 +78,5 @@ func (a *Chat) refreshQueue(t threads.Thread) {
 	if t.ID == 0 || t.LeaseOwner != "" && t.LeaseOwner != a.c.Replica {
 		return
 	}
-	a.screen.Show(outbox.QueuePost, Number(t.ID))
+	a.posts.Show(outbox.QueuePost, Number(t.ID))
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"deckhand/internal/chat/view"
 	"deckhand/internal/store/approvals"
@@ -80,7 +79,7 @@ func (a *gate) WhoMayDecide(ctx context.Context, ap approvals.Approval, members 
 func (a *gate) EachUser(ctx context.Context, members []string, f func(user string)) error {
 	var failed error
 	for _, m := range members {
-		if !strings.HasPrefix(m, "S") {
+		if !isGroup(m) {
 			f(m)
 			continue
 		}

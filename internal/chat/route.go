@@ -122,7 +122,7 @@ func (a keeper) finish(ctx context.Context, id int64, in *Incoming, outcome stri
 // tellNow tells the person what no row holds.
 func (a keeper) tellNow(in *Incoming) {
 	for _, w := range in.Told {
-		a.screen.Whisper(Where{w.ChannelID, w.ThreadTS}, w.UserID, view.Sentence(w.Sentence))
+		a.screen.Whisper(Where{w.ChannelID, w.ThreadTS}, w.UserID, view.Sentence(w.Sentence), nil)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store/approvals"
 	"deckhand/internal/store/inbox"
 	"deckhand/internal/store/outbox"
 	"deckhand/internal/store/threads"
@@ -19,7 +18,8 @@ import (
 type Screen interface {
 	teller
 	windows
-	shower
+	poster
+	turnShower
 	record
 }
 
@@ -28,8 +28,9 @@ type Where struct{ Channel, Thread string }
 
 // teller tells people something. What it tells it sends when it can, in the background.
 type teller interface {
-	// Whisper tells one person so that nobody else sees it.
-	Whisper(at Where, user string, page view.Page)
+	// Whisper tells one person so that nobody else sees it. Here and below end, if it is not nil, is
+	// called with what became of it.
+	Whisper(at Where, user string, page view.Page, end func(error))
 	// Direct sends a person a direct message.
 	Direct(user string, page view.Page)
 	// Say posts into a thread, and tries for long: what was told to nobody was not said.
@@ -37,13 +38,14 @@ type teller interface {
 	// PostOnce posts what comes of something incoming, once, and returns the message's ts.
 	PostOnce(ctx context.Context, in *Incoming, page view.Page) (ts string, err error)
 	// Attach puts a file into a thread.
-	Attach(k threads.ThreadKey, name, text string)
+	Attach(k threads.ThreadKey, name, text string, failed func(error))
 	// Replace has the message that was clicked on say something else.
 	Replace(in *Incoming, page view.Page)
-	// React marks a message of a person's.
-	React(channel, ts string, m agent.PromptMark)
+	// React marks a message of a person's, and Unreact takes a mark away.
+	React(channel, ts string, m agent.PromptMark, end func(error))
+	Unreact(channel, ts string, m agent.PromptMark, end func(error))
 	// MarkWaits shows on a message that it waits, or takes the mark away.
-	MarkWaits(channel, ts string, waits bool)
+	MarkWaits(channel, ts string, waits bool, end func(error))
 	// Suggest offers a person who begins to write to us what to say: work on a project, if one is
 	// named, and what it cost.
 	Suggest(in *Incoming, project string)
@@ -62,19 +64,21 @@ type windows interface {
 	ShowHome(user string, home view.Home, refresh bool)
 }
 
-// shower shows what is kept: turns, cards and what else is posted once and edited.
-type shower interface {
-	ShowApproval(a approvals.Approval)
-	Show(kind outbox.PostKind, id string)
-	CloseOffer(turnID int64)
-	// Running is a turn that this process shows, as it was last; one without an ID if it does not.
-	Running(turnID int64) agent.TurnView
-	// Send shows what an outbox row says; end, if it is not nil, is called with what became of it.
-	Send(w outbox.Row, end func(error))
-	// ShowPlace says which place a thread has in the queue for a session.
-	ShowPlace(t threads.Thread, before int)
-	// Left ends what a process that has died may have shown of a thread.
-	Left(k threads.ThreadKey)
+// poster shows what is posted once and edited.
+type poster interface {
+	// Post posts or edits a message. Forget drops one that is not to be shown any more, before
+	// TakeAway deletes it: where it stands, or where its mark is found if ts is empty.
+	Post(m Posting)
+	Forget(key string)
+	TakeAway(at Where, ts string, mark Mark, end func(error))
+	// Shows reports whether this process has shown a message.
+	Shows(key string) bool
+	// Find is the ts of our message with a mark; empty if there is none.
+	Find(ctx context.Context, at Where, mark Mark) (ts string, err error)
+	// Asks reports whether a message has the buttons of a card that waits.
+	Asks(ctx context.Context, channel, ts string) (bool, error)
+	// SetShare says how much of what the chat allows may be used from now on.
+	SetShare(s agent.Share)
 	// Watched notes that somebody looks at a thread.
 	Watched(threadTS string)
 	// MayPass reports whether what failed may go well when it is tried again, and Passes the same
@@ -83,6 +87,26 @@ type shower interface {
 	MayPass(err error) bool
 	Passes(err error) (after time.Duration, ok bool)
 	Refused(err error) string
+}
+
+// turnShower shows turns, and cards as parts of them.
+type turnShower interface {
+	// ShowTurn shows a turn as it stands now, see [agent.Frontend].
+	ShowTurn(t agent.TurnView, end func(error))
+	Abandon(turnID int64, sentence string)
+	Leave(turnID int64)
+	CloseOffer(turnID int64)
+	// Running is a turn that this process shows, as it was last; one without an ID if it does not.
+	Running(turnID int64) agent.TurnView
+	// ShowLeftTurn shows how a turn of a process that has died ended.
+	ShowLeftTurn(w outbox.Row, t agent.TurnView, end func(error))
+	// LeaveTurn marks what such a turn has left in its thread with a sentence. nothing, if it is not nil,
+	// is called instead of end if that is nothing.
+	LeaveTurn(w outbox.Row, end func(error), nothing func())
+	// Left ends what such a process may have shown of a thread.
+	Left(k threads.ThreadKey)
+	// ShowCard shows a card in its thread.
+	ShowCard(c CardPosting)
 }
 
 // record is what people wrote.
@@ -104,6 +128,8 @@ type record interface {
 	// their ids and without our mention.
 	Typed(ctx context.Context, text string) string
 	Said(text string) string
+	// Unmarked is a text as it was typed, but for people, who stay as the chat marks them.
+	Unmarked(text string) string
 	// Mentions reports whether a text mentions us, ToOthers whether it begins with another's name.
 	Mentions(text string) bool
 	ToOthers(text string) bool

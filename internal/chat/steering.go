@@ -207,7 +207,7 @@ func (a steerer) orders(text string) func(ctx context.Context, in *Incoming, res
 // it, in its turn.
 func (a steerer) order(ctx context.Context, in *Incoming, t threads.Thread, text string, files []inbox.PromptFile) (outcome string, err error) {
 	if in.Message != nil && in.Row.WaitsSince.IsZero() {
-		a.screen.React(in.Row.ChannelID, in.Row.TS, Heard)
+		a.screen.React(in.Row.ChannelID, in.Row.TS, Heard, nil)
 	}
 	_, ok, err := a.c.Store.AcceptPrompt(ctx, inbox.NewPrompt{
 		InboxID: in.Row.ID, Thread: t.Key(), Project: t.Project, UserID: in.Row.UserID, UUID: uuid.NewString(), Text: text, Files: files, Edits: in.Row.Edits,

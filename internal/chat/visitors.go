@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"deckhand/internal/agent"
 	"deckhand/internal/store/threads"
 )
 
@@ -61,7 +62,11 @@ func (p *visitors) saw(k threads.ThreadKey, user string, since time.Time) bool {
 	return p.seen[visitor{k, user, false}].After(since)
 }
 
-// Saw reports whether somebody has done something in a thread since then.
-func (a *Chat) Saw(k threads.ThreadKey, user string, since time.Time) bool {
-	return a.visitors.saw(k, user, since)
+// CalledAtEnd is whom a turn's closing answer calls: who asked for it, if it took long and they
+// have not been in the thread since; empty for nobody.
+func (a *Chat) CalledAtEnd(t agent.TurnView) string {
+	if t.Closing > 0 && t.EndedAt.Sub(t.StartedAt) >= agent.LongTurn && !a.visitors.saw(t.Thread, t.RequestedBy, t.StartedAt) {
+		return t.RequestedBy
+	}
+	return ""
 }

@@ -166,8 +166,8 @@ func whyGivenUp(cause error, again bool) string {
 	return "Deckhand has trouble with it; its log tells an admin more"
 }
 
-// NotWorkedOn is what a thread is told of a message that was given up.
-func NotWorkedOn(why string) string {
+// notWorkedOn is what a thread is told of a message that was given up.
+func notWorkedOn(why string) string {
 	return "The message marked ⚠️ was not worked on: " + why + ". Send it again."
 }
 
@@ -255,7 +255,7 @@ func (a keeper) keepUnstored(in *Incoming) {
 	a.cursor.mute()
 	if in.Message.ToUs {
 		in.Row.Marked = true
-		a.screen.MarkWaits(in.Row.ChannelID, in.Row.TS, true)
+		a.screen.MarkWaits(in.Row.ChannelID, in.Row.TS, true, nil)
 	}
 }
 
@@ -294,15 +294,15 @@ func (a keeper) storeNow(ctx context.Context, in *Incoming) bool {
 		}
 		a.c.Log.Error("a message could not be stored", zap.String("event", in.Row.EventID), zap.Error(cmp.Or(context.Cause(ctx), err)))
 		if in.Row.Marked {
-			a.screen.React(in.Row.ChannelID, in.Row.TS, agent.PromptFailed)
-			a.screen.Say(Where{in.Row.ChannelID, in.Row.ThreadTS}, view.Sentence(NotWorkedOn(whyGivenUp(err, false))))
+			a.screen.React(in.Row.ChannelID, in.Row.TS, agent.PromptFailed, nil)
+			a.screen.Say(Where{in.Row.ChannelID, in.Row.ThreadTS}, view.Sentence(notWorkedOn(whyGivenUp(err, false))))
 		}
 	}
 	if fresh {
 		in.Row.ID, in.Lasts = id, true
 		a.begin(context.WithoutCancel(ctx), in)
 	} else if in.Row.Marked {
-		a.screen.MarkWaits(in.Row.ChannelID, in.Row.TS, false) // it was delivered again meanwhile
+		a.screen.MarkWaits(in.Row.ChannelID, in.Row.TS, false, nil) // it was delivered again meanwhile
 	}
 	return true
 }

@@ -2,8 +2,6 @@ package slackui
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"sync"
 
 	"github.com/slack-go/slack"
@@ -11,11 +9,11 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/chat"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/jobs"
 	"deckhand/internal/slackui/costs"
 	"deckhand/internal/slackui/directory"
 	"deckhand/internal/slackui/publish"
-	"deckhand/internal/slackui/render"
 )
 
 // Config is what the app needs, beside what every chat needs.
@@ -31,20 +29,26 @@ type Config struct {
 }
 
 // App is the bot in one Slack workspace. Create it with [New], hand
-// [App.Frontend] to a supervisor, and call [App.Run]. It implements [chat.Screen].
+// [chat.Chat.Frontend] to a supervisor, and call [App.Run].
 type App struct {
 	*chat.Chat
-	c         *chat.Config  // the chat's
-	client    *slack.Client // for its sockets
-	api       webAPI
-	self      identity
-	publisher *publish.Scheduler
-	people    *directory.Directory
-	frontend  *frontend
-	sessions  *sessions
-	costs     *costs.Accountant
-	features  func(context.Context) []Feature // of the workspace; nil: nobody asks
+	*files
+	screen   screen
+	client   *slack.Client // for its sockets
+	costs    *costs.Accountant
+	features func(context.Context) []Feature // of the workspace; nil: nobody asks
 }
+
+// screen implements [chat.Screen].
+type screen struct {
+	*poster
+	*turnScreen
+	*sessions
+	*windows
+	*record
+}
+
+var _ chat.Screen = screen{}
 
 // New is the app of a workspace that has let us in.
 func New(w *Workspace, c Config) *App {
@@ -61,29 +65,33 @@ func New(w *Workspace, c Config) *App {
 
 // newApp is an app whose tokens are known to be good.
 func newApp(c Config, client *slack.Client, self identity) *App {
-	a := &App{c: &c.Config, client: client, api: client, self: self}
+	p := &poster{api: client, self: self, people: directory.New(client, c.Log.Named("directory"))}
+	p.publisher = publish.New(client, publish.Options{Log: c.Log.Named("publish")})
+	a := &App{client: client, files: &files{p}}
 	c.Access.Places.Bound = func() map[string]string { return a.Bound() } // for what is no part of the Chat
-	a.people = directory.New(client, c.Log.Named("directory"))
-	a.publisher = publish.New(client, publish.Options{Log: c.Log.Named("publish")})
 	a.costs = costs.New(costs.Config{
-		Team: a.self.TeamID, Store: c.Costs, Access: c.Access, People: a.people, API: a.api, Publisher: a.publisher,
-		Whisper: a.whisper, Say: a.say, Permalink: a.Permalink, Redact: c.Redact, Log: c.Log.Named("costs"),
+		Team: self.TeamID, Store: c.Costs, Access: c.Access, People: p.people, API: client, Publisher: p.publisher,
+		Whisper: func(channel, threadTS, user string, page view.Page) {
+			p.Whisper(chat.Where{Channel: channel, Thread: threadTS}, user, page, nil)
+		},
+		Say: func(channel, threadTS string, page view.Page) {
+			p.Say(chat.Where{Channel: channel, Thread: threadTS}, page)
+		},
+		Permalink: p.Permalink, Redact: c.Redact, Log: c.Log.Named("costs"),
 		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone,
 	})
-	a.frontend, a.sessions = newFrontend(a), newSessions(a)
-	a.Chat = chat.New(c.Config, chat.Self{Team: self.TeamID, User: self.UserID}, a, people{a.people}, a.costs)
-	a.c = a.Settings()
+	f := newTurnScreen(p)
+	a.screen = screen{p, f, f.sessions, &windows{p}, &record{p}}
+	a.Chat = chat.New(c.Config, chat.Self{Team: self.TeamID, User: self.UserID}, a.screen, people{p.people}, a.costs)
+	p.chat, p.c = a.Chat, a.Settings()
 	return a
 }
-
-// Frontend is where the agent shows its work.
-func (a *App) Frontend() agent.Frontend { return a.frontend }
 
 // JobHandlers do the jobs that the app schedules. They need what [App.Run] sends.
 func (a *App) JobHandlers() []jobs.Handler { return a.costs.JobHandlers() }
 
 // TeamID is the Slack workspace that the tokens belong to.
-func (a *App) TeamID() string { return a.self.TeamID }
+func (a *App) TeamID() string { return a.screen.self.TeamID }
 
 // Run takes what Slack delivers until ctx ends, and sends what there is to show
 // until publishing ends: a supervisor that stops in between still has its last
@@ -106,103 +114,11 @@ func (a *App) Run(ctx, publishing context.Context, supervisor *agent.Supervisor)
 // publish sends what there is to show until ctx ends, and then its last state.
 func (a *App) publish(ctx context.Context) {
 	sending, enough := context.WithCancel(context.WithoutCancel(ctx))
-	var cards, keeping sync.WaitGroup
-	keeping.Go(func() { a.Outbox.KeepUp(ctx) })
-	cards.Go(func() {
-		<-ctx.Done()
-		a.frontend.finish()
-		enough()
-	})
-	if err := a.publisher.Run(sending); err != nil {
-		a.c.Log.Warn("the last messages to Slack", zap.Error(err))
+	var keeping sync.WaitGroup
+	keeping.Go(func() { a.KeepShowing(ctx, enough) })
+	if err := a.screen.publisher.Run(sending); err != nil {
+		a.screen.c.Log.Warn("the last messages to Slack", zap.Error(err))
 	}
-	cards.Wait()
 	keeping.Wait()
 	a.Outbox.Close()
 }
-
-// mention is how people write to us in text that Slack delivers.
-func (a *App) mention() string { return "<@" + a.self.UserID + ">" }
-
-// whisper answers one person so that nobody else sees it. threadTS is empty
-// outside threads.
-func (a *App) whisper(channel, threadTS, user string, page render.Page) {
-	a.whisperTo(channel, threadTS, user, page, nil)
-}
-
-// whisperTo is whisper; end, if it is not nil, is called with what became of it.
-func (a *App) whisperTo(channel, threadTS, user string, page render.Page, end func(error)) {
-	a.publisher.Once(publish.Call{
-		Method: publish.PostEphemeral, Key: "whisper/" + channel + "/" + threadTS + "/" + user, Priority: publish.Click, Group: threadTS, What: "answer " + user, Patient: true, OnEnd: end,
-		Do: func(ctx context.Context) error {
-			err := a.publisher.Reduced(publish.InEphemeral, "answer", page, func(page render.Page) error {
-				options := page.MsgOptions()
-				if threadTS != "" {
-					options = append(options, slack.MsgOptionTS(threadTS))
-				}
-				_, err := a.api.PostEphemeralContext(ctx, channel, user, options...)
-				return err
-			})
-			if refusedAs(err, "user_not_in_channel") { // who decides by direct message need not be there
-				a.direct(user, page)
-				return nil
-			}
-			return err
-		},
-	})
-}
-
-// say posts a page into a thread, and tries for long: what was told to nobody was
-// not said.
-func (a *App) say(channel, threadTS string, page render.Page) {
-	a.publisher.Show(publish.Message{
-		Key: "say/" + rand.Text(), Channel: channel, ThreadTS: threadTS, Group: threadTS,
-		Page: page, Priority: publish.Answer, Final: true,
-		OnError: func(err error) { a.c.Log.Error("say something in a thread", zap.Error(err)) },
-	})
-}
-
-// react adds a reaction; end, if it is not nil, is called with what became of it.
-func (a *App) react(channel, ts, emoji string, end func(error)) {
-	a.publisher.Once(publish.Call{
-		Method: publish.AddReaction, Priority: publish.Answer, Group: ts, What: "react " + emoji, Patient: true, OnEnd: end,
-		Do: func(ctx context.Context) error {
-			err := a.api.AddReactionContext(ctx, emoji, slack.NewRefToMessage(channel, ts))
-			if refused := (slack.SlackErrorResponse{}); errors.As(err, &refused) && refused.Err == "already_reacted" {
-				return nil
-			}
-			return err
-		},
-	})
-}
-
-// unreact takes a reaction of ours away.
-func (a *App) unreact(channel, ts, emoji string, end func(error)) {
-	a.publisher.Once(publish.Call{
-		Method: publish.RemoveReaction, Priority: publish.Normal, Group: ts, What: "take " + emoji + " away", Patient: true, OnEnd: end,
-		Do: func(ctx context.Context) error {
-			err := a.api.RemoveReactionContext(ctx, emoji, slack.NewRefToMessage(channel, ts))
-			if refusedAs(err, "no_reaction") {
-				return nil
-			}
-			return err
-		},
-	})
-}
-
-// remove takes a message of ours away.
-func (a *App) remove(channel, ts string) {
-	a.publisher.Once(publish.Call{
-		Method: publish.DeleteMessage, Priority: publish.Answer, Group: ts, What: "take a message away",
-		Do: func(ctx context.Context) error {
-			_, _, err := a.api.DeleteMessageContext(ctx, channel, ts)
-			if refusedAs(err, "message_not_found") {
-				return nil
-			}
-			return err
-		},
-	})
-}
-
-// rendering is how everything is rendered that has no workspace of its own.
-func (a *App) rendering() render.Options { return render.Options{Redact: a.c.Redact} }

@@ -16,12 +16,12 @@ import (
 
 // asks is a modal sent in which a person asks for work.
 func (d *desk) asks(user, place, prompt, channel string) *chat.Incoming {
-	d.bot.app.c.Access.Places = access.Places{Channels: map[string]string{deskChannel: "web"}}
+	d.bot.app.screen.c.Access.Places = access.Places{Channels: map[string]string{deskChannel: "web"}}
 	values := object{view.AskPrompt: object{view.AskPrompt: object{"type": "plain_text_input", "value": prompt}}}
 	if channel != "" {
 		values[view.AskChannel] = object{view.AskChannel: object{"type": "conversations_select", "selected_conversation": channel}}
 	}
-	in, err := d.bot.app.decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
+	in, err := d.bot.app.screen.decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
 		"type": "view_submission", "team": object{"id": deskTeam}, "user": object{"id": user, "team_id": deskTeam},
 		"view": object{"id": "V1", "callback_id": view.CallbackAsk, "private_metadata": place, "state": object{"values": values}},
 	})})
@@ -45,7 +45,7 @@ func TestWhatIsAskedForInAModalIsPostedOnce(t *testing.T) {
 				t.Errorf("it was %s", outcome)
 			}
 			d.kill()
-			d.bot.app.c.Access.Places = access.Places{Channels: map[string]string{deskChannel: "web"}}
+			d.bot.app.screen.c.Access.Places = access.Places{Channels: map[string]string{deskChannel: "web"}}
 			again := *in
 			again.Row.ChannelID, again.Row.ThreadTS = "", ""
 			in = &again
@@ -63,14 +63,14 @@ func TestWhatIsAskedForInAModalIsPostedOnce(t *testing.T) {
 		d.must(err)
 		var asked []inbox.Envelope
 		for _, e := range due {
-			if strings.HasPrefix(e.EventID, askedPost) {
+			if strings.HasPrefix(e.EventID, "asked/") {
 				asked = append(asked, e)
 			}
 		}
 		if len(asked) != 1 || asked[0].UserID != "ULINUS" || asked[0].ThreadTS != deskThread {
 			t.Fatalf("in the inbox: %+v", asked)
 		}
-		m, err := d.bot.app.decode(envelope{ID: asked[0].EventID, Type: "events_api", Payload: asked[0].Payload})
+		m, err := d.bot.app.screen.decode(envelope{ID: asked[0].EventID, Type: "events_api", Payload: asked[0].Payload})
 		d.must(err)
 		if got := m.Message.Said; got != "mend <it>\n@channel" || m.UserTeam != deskTeam {
 			t.Errorf("the message says %q, of %q", got, m.UserTeam)
@@ -106,7 +106,7 @@ func TestWhereNobodyAsksFromOutside(t *testing.T) {
 			{"ULINUS", deskPrivate, "refused"}, {"ULINUS", "DGRACE", "refused"}, {"UGRACE", deskPrivate, "asked"}, {"ULINUS", deskChannel, "asked"},
 		} {
 			in := d.asks(tt.user, `{}`, "say hello", tt.channel)
-			d.bot.app.c.Access.Places = access.Places{Channels: map[string]string{deskChannel: "web", deskPrivate: "web"}, DirectMessages: "web"}
+			d.bot.app.screen.c.Access.Places = access.Places{Channels: map[string]string{deskChannel: "web", deskPrivate: "web"}, DirectMessages: "web"}
 			in.Lasts = true
 			if outcome := d.bot.app.Act(context.Background(), in); outcome != tt.outcome {
 				t.Errorf("%+v: it was %s, and told %v", tt, outcome, in.Told)
@@ -151,9 +151,9 @@ func TestWhatIsWrongInAModal(t *testing.T) {
 func TestAShortcutInOthersMessages(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
-		d.bot.app.c.Access.Places = access.Places{DirectMessages: "web"}
+		d.bot.app.screen.c.Access.Places = access.Places{DirectMessages: "web"}
 		for channel, want := range map[string]string{"DULINUS": "asked for more", "DSOMEBODY": "others' messages"} {
-			in, err := d.bot.app.decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
+			in, err := d.bot.app.screen.decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
 				"type": "message_action", "callback_id": chat.ShortcutAbout, "trigger_id": "t", "team": object{"id": deskTeam}, "user": object{"id": "ULINUS", "team_id": deskTeam},
 				"channel": object{"id": channel}, "message": object{"ts": "5.0", "user": "UADA", "text": "look"},
 			})})
@@ -179,7 +179,7 @@ func TestFilesWithACommand(t *testing.T) {
 			{"<@UBOT> help", "help", "", nil},
 		} {
 			before := len(d.slack.whispers())
-			in, err := d.bot.app.decode(envelope{ID: uuid.NewString(), Type: "events_api", Payload: mustJSON(object{
+			in, err := d.bot.app.screen.decode(envelope{ID: uuid.NewString(), Type: "events_api", Payload: mustJSON(object{
 				"team_id": deskTeam, "event_id": uuid.NewString(), "event": object{"type": "app_mention", "user": "ULINUS", "channel": deskChannel, "text": tt.text, "ts": "9.0", "thread_ts": deskThread, "files": tt.files},
 			})})
 			d.must(err)

@@ -117,7 +117,7 @@ func (g *attaching) end(err error) {
 // final when it is. If Slack takes no files, they are shown once more, with all of it that a
 // few messages hold. Whoever does this again, as a process was killed meanwhile, attaches
 // what is not there. f.mu is held.
-func (f *frontend) conclude(t agent.TurnView, end func(error), change func(*publish.Message)) {
+func (f *turnScreen) conclude(t agent.TurnView, end func(error), change func(*publish.Message)) {
 	o := f.rendering(t)
 	files := render.Files(t, o)
 	if len(files) == 0 {
@@ -145,15 +145,15 @@ func (f *frontend) conclude(t agent.TurnView, end func(error), change func(*publ
 }
 
 // attach uploads the files of an ended turn, each once.
-func (f *frontend) attach(t agent.TurnView, files []render.File) {
-	f.app.publisher.Once(publish.Call{
+func (f *turnScreen) attach(t agent.TurnView, files []render.File) {
+	f.publisher.Once(publish.Call{
 		Method: publish.UploadFile, Priority: publish.Answer, Group: t.Thread.ThreadTS, What: "attach what a turn's messages leave out",
 		Timeout: time.Minute,
 		Do: func(ctx context.Context) error {
 			there, err := f.attached(ctx, t)
 			for _, file := range files {
 				if err == nil && !slices.Contains(there, file.Name) {
-					_, err = f.app.api.UploadFileContext(ctx, slack.UploadFileParameters{
+					_, err = f.api.UploadFileContext(ctx, slack.UploadFileParameters{
 						Content: file.Text, FileSize: len(file.Text), Filename: file.Name, Title: file.Title,
 						Channel: t.Thread.ChannelID, ThreadTimestamp: t.Thread.ThreadTS,
 					})
@@ -167,7 +167,7 @@ func (f *frontend) attach(t agent.TurnView, files []render.File) {
 				return
 			}
 			if err != nil {
-				f.app.c.Log.Warn("slack takes no file; a long answer is shown in messages", zap.Int64("turn", t.ID), zap.Error(err))
+				f.c.Log.Warn("slack takes no file; a long answer is shown in messages", zap.Int64("turn", t.ID), zap.Error(err))
 			}
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -187,8 +187,8 @@ func ofThePlace(err error) bool {
 }
 
 // attached are the names of the files that we have attached in a turn's thread since it began.
-func (f *frontend) attached(ctx context.Context, t agent.TurnView) (names []string, err error) {
-	found, err := f.ourPosts(ctx, t.Thread, t.StartedAt.Add(-lookBack))
+func (f *turnScreen) attached(ctx context.Context, t agent.TurnView) (names []string, err error) {
+	found, err := f.ourPosts(ctx, whereOf(t.Thread), t.StartedAt)
 	for _, m := range found {
 		for _, file := range m.Files {
 			names = append(names, file.Name)
@@ -197,54 +197,31 @@ func (f *frontend) attached(ctx context.Context, t agent.TurnView) (names []stri
 	return names, err
 }
 
-// OfferConnection implements [agent.Frontend].
-func (f *frontend) OfferConnection(k threads.ThreadKey, user, site, sentence string) {
-	f.app.whisper(k.ChannelID, k.ThreadTS, user, render.OfferConnection(sentence, site))
-}
-
-// Attach implements [agent.Frontend].
-func (f *frontend) Attach(k threads.ThreadKey, name, text string) {
-	text = f.app.c.Redact(text)
-	f.app.publisher.Once(publish.Call{
-		Method: publish.UploadFile, Priority: publish.Normal, Group: k.ThreadTS, What: "attach " + name,
-		Timeout: time.Minute,
-		Do: func(ctx context.Context) error {
-			_, err := f.app.api.UploadFileContext(ctx, slack.UploadFileParameters{
-				Content: text, FileSize: len(text), Filename: name, Title: name, Channel: k.ChannelID, ThreadTimestamp: k.ThreadTS,
-			})
-			return err
-		},
-		OnError: func(error) {
-			f.Say(k, name+" could not be attached. Ask for the part that you need.")
-		},
-	})
-}
-
 // fileTitleMost bounds a file's title, in bytes.
 const fileTitleMost = 200
 
 // PostFiles implements [threadtools.Chat]. Pictures are decoded and written anew, and texts are redacted.
-func (a *App) PostFiles(ctx context.Context, k threads.ThreadKey, files ...threadtools.File) error {
+func (a *files) PostFiles(ctx context.Context, k threads.ThreadKey, files ...threadtools.File) error {
 	var out []slack.UploadFileParameters
 	for _, f := range files {
 		file, err := attachment.Read(ctx, f.Name, f.Content)
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s %w", f.Name, err)
-		case file.Kind == attachment.Picture && a.c.HidePictures:
+		case file.Kind == attachment.Picture && a.poster.c.HidePictures:
 			return errors.New("pictures are not shown in this workspace (attachments: tool_pictures in deckhand.yaml)")
 		case file.Kind == attachment.Text && !utf8.Valid(file.Content):
 			return fmt.Errorf("%s is text in another encoding than UTF-8, which cannot be searched for secrets: convert it first", f.Name)
 		case file.Kind == attachment.Text:
-			file.Content = []byte(a.c.Redact(string(file.Content)))
+			file.Content = []byte(a.poster.c.Redact(string(file.Content)))
 		}
-		title := plaintext.Prefix(a.c.Redact(plaintext.OneLine(f.Title)), fileTitleMost)
+		title := plaintext.Prefix(a.poster.c.Redact(plaintext.OneLine(f.Title)), fileTitleMost)
 		out = append(out, slack.UploadFileParameters{Content: string(file.Content), Filename: file.Name, Title: cmp.Or(title, file.Name)})
 	}
 	ended := make(chan error, 1)
-	a.publisher.Once(publish.Call{
+	a.poster.publisher.Once(publish.Call{
 		Method: publish.UploadFile, Priority: publish.Normal, Group: k.ThreadTS, What: "post files of a session", Timeout: time.Minute,
-		Do:    func(ctx context.Context) error { return a.uploadOnce(ctx, k, out...) },
+		Do:    func(ctx context.Context) error { return a.poster.uploadOnce(ctx, k, out...) },
 		OnEnd: func(err error) { ended <- err },
 	})
 	var err error
@@ -254,7 +231,7 @@ func (a *App) PostFiles(ctx context.Context, k threads.ThreadKey, files ...threa
 		err = ctx.Err()
 	}
 	if err != nil {
-		a.c.Log.Warn("post files of a session", zap.String("name", files[0].Name), zap.Error(err))
+		a.poster.c.Log.Warn("post files of a session", zap.String("name", files[0].Name), zap.Error(err))
 		return errors.New("the file was not taken: Deckhand may lack the right to post files here, or Slack is slow")
 	}
 	return nil
@@ -262,7 +239,7 @@ func (a *App) PostFiles(ctx context.Context, k threads.ThreadKey, files ...threa
 
 // uploadOnce uploads files into a thread, as one message. An upload that was not answered may be there all the same,
 // and is not made again.
-func (a *App) uploadOnce(ctx context.Context, k threads.ThreadKey, files ...slack.UploadFileParameters) (err error) {
+func (a *poster) uploadOnce(ctx context.Context, k threads.ThreadKey, files ...slack.UploadFileParameters) (err error) {
 	done := slack.CompleteUploadExternalParameters{Channel: k.ChannelID, ThreadTimestamp: k.ThreadTS}
 	for _, f := range files {
 		var to *slack.GetUploadURLExternalResponse

@@ -98,7 +98,7 @@ func TestAGroupThatCannotBeLookedUpRefuses(t *testing.T) {
 func TestAuthorsOfCommits(t *testing.T) {
 	t.Parallel()
 	a := workspaceApp(t, access.Roles{})
-	a.c.Authors = map[string]mail.Address{
+	a.screen.c.Authors = map[string]mail.Address{
 		slack.UserAda: {Name: "Somebody", Address: "else@example.com"}, slack.BotUser: {Name: "Robin", Address: "robin@example.com"}, "U0NOBODY": {Address: "n@example.com"},
 	}
 	for user, want := range map[string][3]string{ // whose profile has an address; whose has none; who cannot be looked up; and who is not named

@@ -21,7 +21,7 @@ func (d *desk) decideTogether(user, action string, card approvals.Approval, show
 	for _, ref := range ticked {
 		options = append(options, object{"value": ref})
 	}
-	in, err := d.bot.app.decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
+	in, err := d.bot.app.screen.decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
 		"type": "block_actions", "team": object{"id": deskTeam}, "user": object{"id": user, "team_id": deskTeam}, "channel": object{"id": deskChannel},
 		"container": object{"type": "message", "message_ts": d.cardTS(card), "thread_ts": deskThread, "channel_id": deskChannel}, "trigger_id": "t",
 		"actions": []any{object{"type": "button", "action_id": action, "value": strings.Join(shown, " "), "block_id": "b"}},

@@ -16,7 +16,7 @@ import (
 // callsBy has the desk's project call people in a way; a process that runs is told.
 func (d *desk) callsBy(c access.Call) {
 	d.calls = c
-	d.bot.app.c.Calls["web"] = c
+	d.bot.app.screen.c.Calls["web"] = c
 }
 
 // direct are the messages that somebody has from us.
@@ -65,7 +65,7 @@ func TestWhomACardMentions(t *testing.T) {
 				a := d.ask("", c.terms)
 				d.rest()
 				card := d.slack.inThread(deskThread)[0]
-				if !strings.Contains(card.metadata, cardType) {
+				if !strings.Contains(card.metadata, "deckhand_card") {
 					t.Fatalf("the card is not first: %s", card.blocks)
 				}
 				var got []string
@@ -153,7 +153,7 @@ func TestACallThatIsInterrupted(t *testing.T) {
 						t.Errorf("%s has %d messages", user, len(got))
 					}
 				}
-				cards := slices.DeleteFunc(d.slack.inThread(deskThread), func(m shownMessage) bool { return !strings.Contains(m.metadata, cardType) })
+				cards := slices.DeleteFunc(d.slack.inThread(deskThread), func(m shownMessage) bool { return !strings.Contains(m.metadata, "deckhand_card") })
 				if len(cards) != 1 {
 					t.Errorf("%d cards", len(cards))
 				}
@@ -193,7 +193,7 @@ func TestACardInItsChannel(t *testing.T) {
 		d.slack.mu.Lock()
 		defer d.slack.mu.Unlock()
 		for _, c := range d.slack.calls {
-			isCard := strings.Contains(c.args.Get("metadata"), cardType)
+			isCard := strings.Contains(c.args.Get("metadata"), "deckhand_card")
 			if c.method == "chat.postMessage" && (c.args.Get("reply_broadcast") == "true") != isCard {
 				t.Errorf("broadcast %q of %s", c.args.Get("reply_broadcast"), c.args.Get("text"))
 			}
@@ -215,7 +215,7 @@ func TestWhoIsCalledByDefault(t *testing.T) {
 		if !strings.Contains(card.blocks, "UHEIDI") || strings.Contains(card.blocks, "UGRACE") {
 			t.Errorf("the card: %s", card.blocks)
 		}
-		if want := "<@UHEIDI> or " + d.bot.app.people.Name(t.Context(), "UGRACE") + " decides with the buttons"; !strings.Contains(card.text, want) {
+		if want := "<@UHEIDI> or " + d.bot.app.screen.people.Name(t.Context(), "UGRACE") + " decides with the buttons"; !strings.Contains(card.text, want) {
 			t.Errorf("the notification: %q, want %q", card.text, want)
 		}
 		if len(d.direct("UGRACE")) != 1 || len(d.direct("UHEIDI")) != 0 {

@@ -22,7 +22,7 @@ func (d *desk) rewrite(user string, a approvals.Approval, command string) string
 }
 
 func (d *desk) rewritten(user string, a approvals.Approval, command string) *chat.Incoming {
-	in, err := d.bot.app.decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
+	in, err := d.bot.app.screen.decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
 		"type": "view_submission", "team": object{"id": deskTeam}, "user": object{"id": user, "team_id": deskTeam},
 		"view": object{
 			"callback_id": view.CallbackEdit, "private_metadata": view.Ref(a),

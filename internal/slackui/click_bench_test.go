@@ -151,7 +151,7 @@ func BenchmarkClick(b *testing.B) {
 			<-tick.C
 			clicks.Go(func() {
 				began := time.Now()
-				in, err := m.app.decode(e)
+				in, err := m.app.screen.decode(e)
 				if err != nil {
 					b.Error(err)
 					return

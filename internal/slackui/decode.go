@@ -98,7 +98,7 @@ var envelopeType = map[inbox.Kind]string{
 
 // decode turns an envelope into what is acted on, or nil for what is none of our
 // business.
-func (a *App) decode(e envelope) (*chat.Incoming, error) {
+func (a *record) decode(e envelope) (*chat.Incoming, error) {
 	switch e.Type {
 	case "events_api":
 		return a.decodeEvent(e)
@@ -116,7 +116,7 @@ func (a *App) decode(e envelope) (*chat.Incoming, error) {
 	return nil, nil
 }
 
-func (a *App) decodeEvent(e envelope) (*chat.Incoming, error) {
+func (a *record) decodeEvent(e envelope) (*chat.Incoming, error) {
 	var outer struct {
 		TeamID  string          `json:"team_id"`
 		EventID string          `json:"event_id"`
@@ -173,7 +173,7 @@ func (a *App) decodeEvent(e envelope) (*chat.Incoming, error) {
 }
 
 // message is what somebody has written, of an event.
-func (a *App) message(m postedMessage, eventID string) *chat.Message {
+func (a *record) message(m postedMessage, eventID string) *chat.Message {
 	late := strings.HasPrefix(eventID, latePost)
 	return &chat.Message{
 		Text: m.Text, Body: strings.ReplaceAll(m.Text, a.mention(), ""), Said: a.Said(m.Text), ToUs: access.IsDirect(m.Channel) || a.Mentions(m.Text), ToOthers: a.ToOthers(m.Text), Reply: m.ThreadTS != "",
@@ -182,7 +182,7 @@ func (a *App) message(m postedMessage, eventID string) *chat.Message {
 	}
 }
 
-func (a *App) decodeInteraction(e envelope) (*chat.Incoming, error) {
+func (a *record) decodeInteraction(e envelope) (*chat.Incoming, error) {
 	var c slack.InteractionCallback
 	if err := json.Unmarshal(e.Payload, &c); err != nil {
 		return nil, fmt.Errorf("interaction: %w", err)
@@ -197,7 +197,7 @@ func (a *App) decodeInteraction(e envelope) (*chat.Incoming, error) {
 		}
 		in.Row.Kind, in.Row.TS, in.Row.ThreadTS = inbox.Action, c.Container.MessageTs, c.Container.ThreadTs
 		in.Click = clickOf(&c)
-		in.Transient = !a.Changes(in.Click.Action)
+		in.Transient = !a.chat.Changes(in.Click.Action)
 	case slack.InteractionTypeViewSubmission:
 		in.Row.Kind = inbox.View
 		in.Submission = &chat.Submission{Form: c.View.CallbackID, State: c.View.PrivateMetadata}
@@ -254,6 +254,6 @@ func inputsOf(values map[string]map[string]slack.BlockAction) view.Inputs {
 }
 
 // Decode implements [chat.Screen].
-func (a *App) Decode(row inbox.Envelope) (*chat.Incoming, error) {
+func (a *record) Decode(row inbox.Envelope) (*chat.Incoming, error) {
 	return a.decode(envelope{ID: row.EventID, Type: envelopeType[row.Kind], Payload: row.Payload})
 }

@@ -28,7 +28,7 @@ func TestWhatIsNoneOfOurBusinessIsDropped(t *testing.T) {
 		"a post by nobody":    `{"type":"app_mention","channel":"C1","ts":"1.1","text":"<@U0> hi"}`,
 		"an event of a later": `{"type":"something_new"}`,
 	} {
-		if in, err := us.decode(event(inner)); in != nil || err != nil {
+		if in, err := us.screen.decode(event(inner)); in != nil || err != nil {
 			t.Errorf("%s: %+v, %v", name, in, err)
 		}
 	}
@@ -36,11 +36,11 @@ func TestWhatIsNoneOfOurBusinessIsDropped(t *testing.T) {
 
 func TestAMentionAndItsMessageAreOnePost(t *testing.T) {
 	t.Parallel()
-	a, err := us.decode(event(`{"type":"app_mention","user":"U1","channel":"C1","ts":"2.2","thread_ts":"1.1","text":"<@U0> hi"}`))
+	a, err := us.screen.decode(event(`{"type":"app_mention","user":"U1","channel":"C1","ts":"2.2","thread_ts":"1.1","text":"<@U0> hi"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := us.decode(event(`{"type":"message","channel_type":"channel","user":"U1","channel":"C1","ts":"2.2","thread_ts":"1.1","text":"<@U0> hi"}`))
+	b, err := us.screen.decode(event(`{"type":"message","channel_type":"channel","user":"U1","channel":"C1","ts":"2.2","thread_ts":"1.1","text":"<@U0> hi"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestAMentionAndItsMessageAreOnePost(t *testing.T) {
 // A stranger's team is the one that counts, not that of the workspace.
 func TestTheAuthorsTeamIsTheirOwn(t *testing.T) {
 	t.Parallel()
-	in, err := us.decode(event(`{"type":"message","user":"U1","user_team":"T2","team":"T2","channel":"C1","ts":"2.2","text":"<@U0> hi"}`))
+	in, err := us.screen.decode(event(`{"type":"message","user":"U1","user_team":"T2","team":"T2","channel":"C1","ts":"2.2","text":"<@U0> hi"}`))
 	if err != nil || in.UserTeam != "T2" {
 		t.Errorf("%+v, %v", in, err)
 	}
@@ -66,7 +66,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add("slash_commands", `{"text":"costs"}`)
 	f.Add("events_api", `[]`)
 	f.Fuzz(func(t *testing.T, kind, payload string) {
-		in, err := us.decode(envelope{ID: "e", Type: kind, Payload: json.RawMessage(payload)})
+		in, err := us.screen.decode(envelope{ID: "e", Type: kind, Payload: json.RawMessage(payload)})
 		if err == nil && in != nil && in.Row.EventID == "" {
 			t.Error("an envelope without an id would be stored once for all")
 		}

@@ -120,7 +120,7 @@ func (d *desk) sayTo(text string, slash bool) string {
 	if slash {
 		e.Type, e.Payload = "slash_commands", mustJSON(object{"team_id": deskTeam, "channel_id": deskChannel, "user_id": "UADA", "text": text})
 	}
-	in, err := d.bot.app.decode(e)
+	in, err := d.bot.app.screen.decode(e)
 	d.must(err)
 	return d.bot.app.Act(context.Background(), in)
 }

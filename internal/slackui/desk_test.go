@@ -137,17 +137,22 @@ func (d *desk) close() {
 	time.Sleep(time.Minute) // look-ups that nobody waits for any more end by themselves
 }
 
+// restTicks is for how many tenths of a second nothing is to be sent until there is nothing left: what
+// cannot be read is read again after one second.
+const restTicks = 15
+
 // rest waits until there is nothing left to send.
 func (d *desk) rest() {
 	d.t.Helper()
-	for range 100_000 {
-		synctest.Wait()
-		if d.bot.app.publisher.Pending() == 0 && !d.bot.app.frontend.busy() {
-			return
+	for quiet, ticks := 0, 0; quiet < restTicks; quiet++ {
+		if ticks++; ticks > 100_000 {
+			d.t.Fatal("it does not come to rest")
+		}
+		if synctest.Wait(); d.bot.app.screen.publisher.Pending() > 0 || d.bot.app.screen.turnScreen.busy() {
+			quiet = 0
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	d.t.Fatal("it does not come to rest")
 }
 
 // over waits until nothing is left in the outbox, either.
@@ -359,7 +364,7 @@ func (d *desk) clickOn(ts, user, action string, a approvals.Approval) string {
 }
 
 func (d *desk) clickIn(channel, ts, user, action string, a approvals.Approval) string {
-	in, err := d.bot.app.decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
+	in, err := d.bot.app.screen.decode(envelope{ID: uuid.NewString(), Type: "interactive", Payload: mustJSON(object{
 		"type": "block_actions", "team": object{"id": deskTeam}, "user": object{"id": user, "team_id": deskTeam}, "channel": object{"id": channel},
 		"container": object{"type": "message", "message_ts": ts, "thread_ts": deskThread, "channel_id": channel}, "trigger_id": "t",
 		"actions": []any{object{"type": "button", "action_id": action, "value": view.Ref(a), "block_id": "b"}},

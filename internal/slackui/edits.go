@@ -25,7 +25,7 @@ type messageEdit struct {
 
 // decodeChange decodes message_changed and message_deleted, or gives nil for what is no
 // change of a person's own words: a link that was unfurled, another's hand, a bot's edit.
-func (a *App) decodeChange(team string, event, payload json.RawMessage) (*chat.Incoming, error) {
+func (a *record) decodeChange(team string, event, payload json.RawMessage) (*chat.Incoming, error) {
 	type part struct {
 		postedMessage
 		Edited *messageEdit `json:"edited"`
@@ -66,7 +66,7 @@ func (a *App) decodeChange(team string, event, payload json.RawMessage) (*chat.I
 
 // asPosted is a message_changed as a message which was posted as it reads now; nil for another
 // shape.
-func (a *App) asPosted(payload json.RawMessage) *chat.Incoming {
+func (a *record) asPosted(payload json.RawMessage) *chat.Incoming {
 	var outer, event, message map[string]json.RawMessage
 	if json.Unmarshal(payload, &outer) != nil || json.Unmarshal(outer["event"], &event) != nil || json.Unmarshal(event["message"], &message) != nil {
 		return nil

@@ -8,7 +8,6 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"deckhand/internal/chat"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store/approvals"
 	"deckhand/internal/store/outbox"
@@ -21,8 +20,7 @@ func seen(p render.Page) (text, blocks string) { return p.Text, canonical(string
 func (d *desk) page(list []approvals.Approval) render.Page {
 	posts, err := d.store.Posts(context.Background(), outbox.CardPost, list[0].CardID)
 	d.must(err)
-	v, _ := d.bot.app.frontend.viewCard(context.Background(), list, chat.CopiesIn(posts))
-	return d.bot.app.frontend.cardPage(v, false)
+	return d.bot.app.screen.poster.shown(d.bot.app.CardIn(context.Background(), list, posts))
 }
 
 // worded are the texts of a page as they are to be seen where Slack takes no blocks.
@@ -93,7 +91,7 @@ func assign(want []expected, got []shownMessage) []int {
 func (d *desk) wrong() []string {
 	var want []expected
 	for _, t := range d.shown {
-		o := d.bot.app.frontend.rendering(t)
+		o := d.bot.app.screen.turnScreen.rendering(t)
 		pages := render.Turn(t, o)
 		for i, id := range d.cardsOf(t.ID) {
 			if !render.GoesOn(t, o, id) { // it stands where the turn will go on

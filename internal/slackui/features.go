@@ -271,11 +271,11 @@ func (a *App) learnFeatures(ctx context.Context) {
 		case f.method == publish.StartStream:
 			streams = false
 		case f.method != "":
-			a.sessions.lack(f.method)
+			a.screen.sessions.lack(f.method)
 		case f.block != "":
 			blocks = append(blocks, f.block)
 		}
 	}
-	a.publisher.Without(!streams, blocks)
-	a.c.Log.Info(FeaturesLine(found), zap.Int("features", len(found)))
+	a.screen.publisher.Without(!streams, blocks)
+	a.screen.c.Log.Info(FeaturesLine(found), zap.Int("features", len(found)))
 }

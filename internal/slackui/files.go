@@ -33,12 +33,15 @@ const (
 	filePause = time.Second
 )
 
+// files are what people attach, and what sessions post.
+type files struct{ poster *poster }
+
 // Fetch implements [agent.Files]: it asks Slack about the file now, and downloads it with
 // the bot's token, from Slack's own hosts alone.
-func (a *App) Fetch(ctx context.Context, f inbox.PromptFile, most int64) (name string, content []byte, err error) {
+func (a *files) Fetch(ctx context.Context, f inbox.PromptFile, most int64) (name string, content []byte, err error) {
 	var info *slack.File
 	err = a.again(ctx, func() (err error) {
-		info, _, _, err = a.api.GetFileInfoContext(ctx, f.ID, 0, 0)
+		info, _, _, err = a.poster.api.GetFileInfoContext(ctx, f.ID, 0, 0)
 		return err
 	})
 	if err != nil {
@@ -54,7 +57,7 @@ func (a *App) Fetch(ctx context.Context, f inbox.PromptFile, most int64) (name s
 		if address == "" {
 			address = info.URLPrivate
 		}
-		return a.api.GetFileContext(ctx, address, &bounded{to: &body, left: most})
+		return a.poster.api.GetFileContext(ctx, address, &bounded{to: &body, left: most})
 	})
 	if errors.Is(err, errTooLong) {
 		return info.Name, nil, tooLarge(most)
@@ -66,7 +69,7 @@ func (a *App) Fetch(ctx context.Context, f inbox.PromptFile, most int64) (name s
 }
 
 // refusesFile says why a file is not downloaded, or nil.
-func (a *App) refusesFile(f *slack.File, most int64) *attachment.Refusal {
+func (a *files) refusesFile(f *slack.File, most int64) *attachment.Refusal {
 	switch {
 	case f.Mode == "tombstone":
 		return attachment.Refuse("was deleted")
@@ -74,7 +77,7 @@ func (a *App) refusesFile(f *slack.File, most int64) *attachment.Refusal {
 		return attachment.Refuse("is hidden by the limit of this Slack plan")
 	case f.IsExternal || f.Mode == "external":
 		return attachment.Refuse("does not lie in Slack but somewhere else, such as Google Drive. Attach the file itself")
-	case f.UserTeam != "" && f.UserTeam != a.self.TeamID:
+	case f.UserTeam != "" && f.UserTeam != a.poster.self.TeamID:
 		return attachment.Refuse("belongs to another team, and only this one's files are taken")
 	case f.FileAccess != "" && f.FileAccess != "visible":
 		return attachment.Refuse("may not be seen by Deckhand, as Slack says")
@@ -108,14 +111,14 @@ func whyNoFile(err error) error {
 }
 
 // again makes a call again that fails for a reason that may pass, until ctx ends.
-func (a *App) again(ctx context.Context, call func() error) error {
+func (a *files) again(ctx context.Context, call func() error) error {
 	for try := 1; ; try++ {
 		err := call()
 		after, passes := publish.Passes(err)
 		if err == nil || !passes || try == fileTries || errors.Is(err, errTooLong) {
 			return err
 		}
-		a.c.Log.Warn("a call about a file is made again", zap.Error(err))
+		a.poster.c.Log.Warn("a call about a file is made again", zap.Error(err))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -128,7 +128,7 @@ func TestFilesStayWithTheirMessage(t *testing.T) {
 	a := newApp(Config{Config: chat.Config{Log: zap.NewNop()}}, slack.New("xoxb-1"), identity{TeamID: "T1", UserID: "UBOT"})
 	var m slack.Message
 	m.User, m.Text, m.Timestamp, m.SubType, m.Files = "U1", "<@UBOT> look", "1.0", "file_share", []slack.File{{ID: "F1", Name: "a.png", Mimetype: "text/html"}}
-	in, err := a.FromRecord("C1", a.post(m), false)
+	in, err := a.screen.FromRecord("C1", a.screen.post(m), false)
 	if err != nil || in == nil {
 		t.Fatal(in, err)
 	}
@@ -147,21 +147,18 @@ func TestFilesStayWithTheirMessage(t *testing.T) {
 		if err != nil || !ok {
 			t.Fatal(ok, err)
 		}
-		again, err := a.decode(envelope{Type: "events_api", Payload: changed})
+		again, err := a.screen.decode(envelope{Type: "events_api", Payload: changed})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(c.want, again.Message.PromptFiles()); diff != "" || again.Message.Text != change.text {
 			t.Errorf("%s was changed (-want +got):\n%s", name, diff)
 		}
-		if said := a.saidIn(inbox.QueuedPrompt{Kind: inbox.Message, Payload: changed}); !strings.HasPrefix(said, "look again 📎 \"") {
-			t.Errorf("the queue shows %q", said)
-		}
 	}
 	// A mention may come as two events, of which the first has no files.
 	without := m
 	without.Files = nil
-	first, err := a.FromRecord("C1", a.post(without), false)
+	first, err := a.screen.FromRecord("C1", a.screen.post(without), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +166,7 @@ func TestFilesStayWithTheirMessage(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	if again, err := a.decode(envelope{Type: "events_api", Payload: changed}); err != nil || len(again.Message.Files) != 1 || again.Message.Text != m.Text {
+	if again, err := a.screen.decode(envelope{Type: "events_api", Payload: changed}); err != nil || len(again.Message.Files) != 1 || again.Message.Text != m.Text {
 		t.Errorf("completed: %+v, %v", again, err)
 	}
 	if _, ok, err := in.Message.AddFiles(changed); ok || err != nil {

@@ -77,11 +77,11 @@ func (o *outage) post(user, channel, thread, text string) (ts string) {
 // delivered is what Slack delivers of a post; it reports whether it is anybody's business.
 func (o *outage) delivered(user, channel, thread, ts, text string) bool {
 	o.t.Helper()
-	inner := object{"type": "message", "user": user, "channel": channel, "ts": ts, "text": strings.ReplaceAll(text, "@deckhand", o.app.mention())}
+	inner := object{"type": "message", "user": user, "channel": channel, "ts": ts, "text": strings.ReplaceAll(text, "@deckhand", o.app.screen.mention())}
 	if thread != "" {
 		inner["thread_ts"] = thread
 	}
-	in, err := o.app.decode(o.event(inner))
+	in, err := o.app.screen.decode(o.event(inner))
 	o.must(err)
 	if !o.hand.Relevant(o.t.Context(), in) {
 		return false
@@ -240,7 +240,7 @@ func TestTheMarkOfWhatWaits(t *testing.T) {
 func TestWhatIsTooOldIsTold(t *testing.T) {
 	t.Parallel()
 	o := newOutage(t)
-	o.app.c.CatchUp = 0
+	o.app.screen.c.CatchUp = 0
 	o.post(slack.UserLinus, slack.ChannelEngineering, "", "@deckhand fix this")
 	o.post(slack.UserMallory, slack.ChannelEngineering, "", "@deckhand me too")
 	o.back()
@@ -320,7 +320,7 @@ func TestALookOutlivesWhatSlackRefuses(t *testing.T) {
 		o.post(slack.UserLinus, eng, root, fmt.Sprintf("<@%s> %d", slack.UserAda, i))
 	}
 	o.post(slack.UserAda, eng, root, "the last")
-	o.app.c.Access.Places.Channels["C0NONE"] = "web"
+	o.app.screen.c.Access.Places.Channels["C0NONE"] = "web"
 	o.control("faults", object{"method": "conversations.history", "status": 429, "retry_after": 1})
 	o.control("faults", object{"method": "conversations.replies", "error": "internal_error"})
 	o.back()

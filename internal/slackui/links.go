@@ -11,7 +11,7 @@ import (
 var slackPath = regexp.MustCompile(`/archives/([CGD][A-Z0-9]{2,20})/p(\d{10})(\d{6})(?:\?thread_ts=(\d{10}\.\d{6}))?`)
 
 // Links implements [chat.Screen].
-func (a *App) Links(text string) (links []chat.Link) {
+func (a *record) Links(text string) (links []chat.Link) {
 	home := strings.TrimSuffix(a.self.TeamURL, "/")
 	if home == "" {
 		return nil
@@ -39,7 +39,7 @@ func (a *App) Links(text string) (links []chat.Link) {
 }
 
 // Permalink is the address of a message, as Slack forms it.
-func (a *App) Permalink(channel, ts string) string {
+func (a *poster) Permalink(channel, ts string) string {
 	if a.self.TeamURL == "" {
 		return ""
 	}

@@ -16,9 +16,12 @@ import (
 	"deckhand/internal/slackui/render"
 )
 
+// windows are what one person sees over everything else, and their own page.
+type windows struct{ *poster }
+
 // Open implements [chat.Screen]. A trigger lives for three seconds, so it does not queue. Whoever
 // clicked is told where Slack does not open it, and what to do instead.
-func (a *App) Open(ctx context.Context, in *chat.Incoming, form view.Form) (opened chat.Window, err error) {
+func (a *windows) Open(ctx context.Context, in *chat.Incoming, form view.Form) (opened chat.Window, err error) {
 	modal := render.Window(form, a.rendering())
 	err = a.showModal(modal, func(modal slack.ModalViewRequest) error {
 		response, err := a.api.OpenViewContext(ctx, in.Trigger(), modal)
@@ -31,7 +34,7 @@ func (a *App) Open(ctx context.Context, in *chat.Incoming, form view.Form) (open
 }
 
 // Update implements [chat.Screen].
-func (a *App) Update(ctx context.Context, in *chat.Incoming, open chat.Window, form view.Form) error {
+func (a *windows) Update(ctx context.Context, in *chat.Incoming, open chat.Window, form view.Form) error {
 	modal := render.Window(form, a.rendering())
 	err := a.showModal(modal, func(modal slack.ModalViewRequest) error {
 		_, err := a.api.UpdateViewContext(ctx, modal, "", open.Hash, open.ID)
@@ -44,7 +47,7 @@ func (a *App) Update(ctx context.Context, in *chat.Incoming, open chat.Window, f
 }
 
 // showModal sends a modal with as much of its blocks as Slack takes.
-func (a *App) showModal(modal slack.ModalViewRequest, send func(slack.ModalViewRequest) error) error {
+func (a *windows) showModal(modal slack.ModalViewRequest, send func(slack.ModalViewRequest) error) error {
 	return a.publisher.Reduced(publish.InModal, "modal "+modal.CallbackID, render.Page{Blocks: modal.Blocks.BlockSet}, func(p render.Page) error {
 		modal.Blocks.BlockSet = p.Blocks
 		return send(modal)
@@ -53,7 +56,7 @@ func (a *App) showModal(modal slack.ModalViewRequest, send func(slack.ModalViewR
 
 // explainModal tells the person who clicked why there is no modal, where they can do
 // something about it.
-func (a *App) explainModal(in *chat.Incoming, modal slack.ModalViewRequest, err error) error {
+func (a *windows) explainModal(in *chat.Incoming, modal slack.ModalViewRequest, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -71,13 +74,13 @@ func (a *App) explainModal(in *chat.Incoming, modal slack.ModalViewRequest, err 
 		return fmt.Errorf("show a modal: %w", err)
 	}
 	a.c.Log.Warn("slack does not show a modal", zap.String("modal", modal.CallbackID), zap.String("user", in.Row.UserID), zap.Error(err))
-	a.Answer(in, sentence)
+	a.chat.Answer(in, sentence)
 	return nil
 }
 
 // homePages sends a home tab with as much of its blocks as Slack takes, and a small one
 // where it takes none. hash is Slack's of what it has then.
-func (a *App) homePages(ctx context.Context, request slack.PublishViewContextRequest) (hash string, err error) {
+func (a *windows) homePages(ctx context.Context, request slack.PublishViewContextRequest) (hash string, err error) {
 	send := func(p render.Page) error {
 		request.View.Blocks.BlockSet = p.Blocks
 		published, err := a.api.PublishViewContext(ctx, request)
@@ -95,7 +98,7 @@ func (a *App) homePages(ctx context.Context, request slack.PublishViewContextReq
 
 // ShowHome implements [chat.Screen]. A refresh, at the lowest priority, takes the place
 // of nothing that another replica has published since: then the tab is that one's.
-func (a *App) ShowHome(user string, home view.Home, refresh bool) {
+func (a *windows) ShowHome(user string, home view.Home, refresh bool) {
 	tab, priority := render.Home(home), publish.Normal
 	if refresh {
 		priority = publish.Live
@@ -105,23 +108,23 @@ func (a *App) ShowHome(user string, home view.Home, refresh bool) {
 		a.c.Log.Error("a home tab", zap.Error(err))
 		return
 	}
-	if fresh := a.Homes.Sent(user, sha256.Sum256(raw)); !fresh && refresh {
+	if fresh := a.chat.Homes.Sent(user, sha256.Sum256(raw)); !fresh && refresh {
 		return
 	}
 	a.publisher.Once(publish.Call{
 		Method: publish.PublishView, Key: "home/" + user, Replace: true, Priority: priority, Group: user, What: "home tab",
 		Do: func(ctx context.Context) error {
 			request := slack.PublishViewContextRequest{UserID: user, View: tab}
-			if hash := a.Homes.HashOf(user); refresh && hash != "" {
+			if hash := a.chat.Homes.HashOf(user); refresh && hash != "" {
 				request.Hash = &hash
 			}
 			got, err := a.homePages(ctx, request)
 			switch {
 			case refusedAs(err, "hash_conflict"):
-				a.Homes.Has(user, "")
+				a.chat.Homes.Has(user, "")
 				return nil
 			case err == nil:
-				a.Homes.Has(user, got)
+				a.chat.Homes.Has(user, got)
 			}
 			return err
 		},

@@ -234,7 +234,7 @@ func TestOnlyTheHolderEditsACard(t *testing.T) {
 						return f
 					})
 					d.front().Show(outbox.CardPost, a.CardID)
-					time.Sleep(3 * cardPause)
+					time.Sleep(3 * time.Second)
 					d.slack.answers(nil)
 					d.click("UGRACE", view.ActionApprove, a)
 				}

@@ -32,32 +32,34 @@ type pictureKey struct {
 	sum    [sha256.Size]byte
 }
 
-// showPictures uploads the pictures that tools have returned since the turn was shown
-// last, each once in its thread. A crash may lose one and shows none again.
-// f.mu is held.
-func (f *frontend) showPictures(s *shownTurn, t agent.TurnView) {
-	if f.app.c.HidePictures {
+// pictures are those of tools that were shown, each once in its thread. A crash may lose one and shows
+// none again. The zero value is ready to use; the turns' lock guards it.
+type pictures struct{ shown map[pictureKey]bool }
+
+// show uploads the pictures that tools have returned since the turn was shown last.
+func (f *pictures) show(to *poster, s *shownTurn, t agent.TurnView, o render.Options) {
+	if to.c.HidePictures {
 		return
 	}
 	items := len(t.Content.Items)
 	from := min(s.looked, items)
 	s.looked = items
-	for _, p := range render.Pictures(t, f.rendering(t), from, attachment.Folder) {
+	for _, p := range render.Pictures(t, o, from, attachment.Folder) {
 		key := pictureKey{t.Thread, sha256.Sum256([]byte(p.Data))}
-		if f.pictures[key] || s.pictures >= picturesMost || len(p.Data) > pictureBytes {
+		if f.shown[key] || s.pictures >= picturesMost || len(p.Data) > pictureBytes {
 			continue
 		}
-		if len(f.pictures) >= picturesKept {
-			clear(f.pictures)
+		if f.shown == nil || len(f.shown) >= picturesKept {
+			f.shown = map[pictureKey]bool{}
 		}
-		f.pictures[key] = true
+		f.shown[key] = true
 		s.pictures++
-		f.uploadPicture(t.Thread, p)
+		to.uploadPicture(t.Thread, p)
 	}
 }
 
-func (f *frontend) uploadPicture(k threads.ThreadKey, p render.Picture) {
-	f.app.publisher.Once(publish.Call{
+func (f *poster) uploadPicture(k threads.ThreadKey, p render.Picture) {
+	f.publisher.Once(publish.Call{
 		Method: publish.UploadFile, Priority: publish.Normal, Group: k.ThreadTS, What: "show a picture of a tool",
 		Timeout: time.Minute,
 		Do: func(ctx context.Context) error {
@@ -69,8 +71,8 @@ func (f *frontend) uploadPicture(k threads.ThreadKey, p render.Picture) {
 			if err != nil {
 				return publish.Permanent(fmt.Errorf("a tool's picture %w", err))
 			}
-			return f.app.uploadOnce(ctx, k, slack.UploadFileParameters{Content: string(content), Filename: name, Title: p.Title, AltTxt: p.Alt})
+			return f.uploadOnce(ctx, k, slack.UploadFileParameters{Content: string(content), Filename: name, Title: p.Title, AltTxt: p.Alt})
 		},
-		OnError: func(err error) { f.app.c.Log.Warn("show a tool's picture", zap.Error(err)) },
+		OnError: func(err error) { f.c.Log.Warn("show a tool's picture", zap.Error(err)) },
 	})
 }

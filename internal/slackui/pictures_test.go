@@ -29,7 +29,7 @@ func TestPicturesAreShownOnce(t *testing.T) {
 			t.Helper()
 			view := d.turn
 			view.ID, view.State, view.Content, view.StartedAt = turn, state, claude.Output{Items: items}, time.Now()
-			d.bot.app.frontend.ShowTurn(view)
+			d.front().ShowTurn(view)
 			d.rest()
 			return d.slack.count("files.completeUploadExternal")
 		}
@@ -50,7 +50,7 @@ func TestPicturesAreShownOnce(t *testing.T) {
 		if got := show(78, agent.TurnRunning, picture(78, 1, 1), picture(78, 2, 100), none); got != picturesMost+1 {
 			t.Errorf("of the next turn's, one new, %d are shown", got-picturesMost)
 		}
-		d.bot.app.c.HidePictures = true
+		d.bot.app.screen.c.HidePictures = true
 		if got := show(79, agent.TurnRunning, picture(79, 1, 200)); got != picturesMost+1 {
 			t.Error("a picture is shown that is to be hidden")
 		}

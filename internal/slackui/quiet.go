@@ -31,8 +31,8 @@ func (s *shownTurn) stop() {
 
 // isQuiet reports whether a turn is not to post a message of steps alone yet, and has it
 // rendered again when it may. f.mu is held.
-func (f *frontend) isQuiet(s *shownTurn) bool {
-	left := f.app.sessions.quietFor(s.latest.Thread) - time.Since(s.since)
+func (f *turnScreen) isQuiet(s *shownTurn) bool {
+	left := f.sessions.quietFor(s.latest.Thread) - time.Since(s.since)
 	if left <= 0 || len(s.latest.Cards) > 0 || len(s.keys) > 0 {
 		return false
 	}
@@ -45,20 +45,20 @@ func (f *frontend) isQuiet(s *shownTurn) bool {
 }
 
 // renderRunning renders a turn again, if it runs.
-func (f *frontend) renderRunning(id int64) {
+func (f *turnScreen) renderRunning(id int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if s := f.turns[id]; s != nil && s.timer == nil {
+	if s := f.shown[id]; s != nil && s.timer == nil {
 		s.render(f, unchanged)
 	}
 }
 
 // sayMore renders the turns of a thread, or all for nil, of which something is not shown
 // elsewhere that was thought to be.
-func (f *frontend) sayMore(k *threads.ThreadKey) {
+func (f *turnScreen) sayMore(k *threads.ThreadKey) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, s := range f.turns {
+	for _, s := range f.shown {
 		if s.timer == nil && (k == nil || s.latest.Thread == *k) {
 			s.render(f, unchanged)
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -14,8 +13,11 @@ import (
 	"deckhand/internal/store/inbox"
 )
 
+// record is what people wrote, as Slack delivers and keeps it.
+type record struct{ *poster }
+
 // History implements [chat.Screen].
-func (a *App) History(ctx context.Context, h chat.History) (out chat.Found, err error) {
+func (a *record) History(ctx context.Context, h chat.History) (out chat.Found, err error) {
 	var found []slack.Message
 	if h.Thread == "" {
 		var page *slack.GetConversationHistoryResponse
@@ -40,7 +42,7 @@ func (a *App) History(ctx context.Context, h chat.History) (out chat.Found, err 
 }
 
 // post is a message of Slack's record.
-func (a *App) post(m slack.Message) chat.Post {
+func (a *record) post(m slack.Message) chat.Post {
 	p := chat.Post{
 		TS: m.Timestamp, ThreadTS: m.ThreadTimestamp, User: m.User, Team: m.Team, Name: m.Username, BotID: m.BotID, Kind: m.SubType, Gone: m.SubType == "tombstone",
 		Text: m.Text, Files: sharedFiles(m.Files), LatestReply: m.LatestReply, Replies: m.ReplyCount,
@@ -56,7 +58,7 @@ func (a *App) post(m slack.Message) chat.Post {
 }
 
 // Directs implements [chat.Screen].
-func (a *App) Directs(ctx context.Context, cursor string) (channels []string, next string, err error) {
+func (a *record) Directs(ctx context.Context, cursor string) (channels []string, next string, err error) {
 	list, next, err := a.api.GetConversationsForUserContext(ctx, &slack.GetConversationsForUserParameters{Types: []string{"im"}, Limit: 200, Cursor: cursor})
 	for _, c := range list {
 		channels = append(channels, c.ID)
@@ -65,7 +67,7 @@ func (a *App) Directs(ctx context.Context, cursor string) (channels []string, ne
 }
 
 // FromRecord implements [chat.Screen].
-func (a *App) FromRecord(channel string, p chat.Post, late bool) (*chat.Incoming, error) {
+func (a *record) FromRecord(channel string, p chat.Post, late bool) (*chat.Incoming, error) {
 	id := foundPost
 	if late {
 		id = latePost
@@ -96,7 +98,7 @@ func (a *App) FromRecord(channel string, p chat.Post, late bool) (*chat.Incoming
 }
 
 // Payload implements [chat.Screen].
-func (a *App) Payload(row inbox.Envelope, team string, m chat.Message) (json.RawMessage, error) {
+func (a *record) Payload(row inbox.Envelope, team string, m chat.Message) (json.RawMessage, error) {
 	event := map[string]any{
 		"type": "message", "user": row.UserID, "team": team, "channel": row.ChannelID, "ts": row.TS,
 		"text": a.mention() + " " + cmp.Or(m.Text, slackEscaper.Replace(m.Said)),
@@ -118,12 +120,4 @@ func (a *App) Payload(row inbox.Envelope, team string, m chat.Message) (json.Raw
 		return nil, fmt.Errorf("what somebody asks for: %w", err)
 	}
 	return payload, nil
-}
-
-// Refused implements [chat.Screen].
-func (*App) Refused(err error) string {
-	if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok {
-		return refused.Err
-	}
-	return ""
 }

@@ -213,7 +213,7 @@ func TestATurnOfAnEarlierProcess(t *testing.T) {
 		"with a card":          func(d *desk) { d.say("I look.\nI ask."); d.ask("", approvals.Terms{}) },
 		"killed before its card was noted": func(d *desk) {
 			d.slack.answers(func(_ int, c slackCall) fault {
-				if strings.Contains(c.args.Get("metadata"), cardType) {
+				if strings.Contains(c.args.Get("metadata"), "deckhand_card") {
 					d.bot.dead.Store(true)
 				}
 				return fault{}
@@ -297,7 +297,7 @@ func TestATurnThatIsLeft(t *testing.T) {
 		if len(got) != 1 || strings.Contains(got[0].blocks, "and more") {
 			t.Errorf("the thread reads %+v", got)
 		}
-		if n := len(d.bot.app.frontend.turns); n != 0 {
+		if n := len(d.bot.app.screen.turnScreen.shown); n != 0 {
 			t.Errorf("%d turns are kept", n)
 		}
 	})

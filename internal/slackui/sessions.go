@@ -12,6 +12,7 @@ import (
 
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
+	"deckhand/internal/chat"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store/approvals"
@@ -33,7 +34,8 @@ const (
 
 // sessions are the threads' sessions as Slack shows them.
 type sessions struct {
-	app *App
+	*poster
+	sayMore func(*threads.ThreadKey) // has turns say what is not shown here
 
 	mu     sync.Mutex
 	shown  map[threads.ThreadKey]*shownSession // those in which a turn runs here
@@ -49,8 +51,8 @@ type shownSession struct {
 	lacks  map[publish.Method]bool // what Slack refused of this thread
 }
 
-func newSessions(a *App) *sessions {
-	return &sessions{app: a, shown: map[threads.ThreadKey]*shownSession{}, titled: map[threads.ThreadKey]bool{}, lacks: map[publish.Method]time.Time{}}
+func newSessions(p *poster, sayMore func(*threads.ThreadKey)) *sessions {
+	return &sessions{poster: p, sayMore: sayMore, shown: map[threads.ThreadKey]*shownSession{}, titled: map[threads.ThreadKey]bool{}, lacks: map[publish.Method]time.Time{}}
 }
 
 // show shows a turn as it stands now. Calls for one turn come in order.
@@ -63,7 +65,7 @@ func (s *sessions) show(t agent.TurnView) {
 		s.end(t.Thread, slack.AgentSessionStatusSuspended)
 		return
 	}
-	status, line := slack.AgentSessionStatusProcessing, render.Doing(t, s.app.rendering())
+	status, line := slack.AgentSessionStatusProcessing, render.Doing(t, s.rendering())
 	if t.Waiting > 0 {
 		status = slack.AgentSessionStatusSuspended
 	}
@@ -111,8 +113,8 @@ func (s *sessions) end(k threads.ThreadKey, status string) {
 func (s *sessions) left(k threads.ThreadKey) {
 	ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
 	defer cancel()
-	thread, err := s.app.c.Store.ThreadByKey(ctx, k)
-	if err == nil && thread.LeaseOwner != "" && thread.LeaseOwner != s.app.c.Replica {
+	thread, err := s.c.Store.ThreadByKey(ctx, k)
+	if err == nil && thread.LeaseOwner != "" && thread.LeaseOwner != s.c.Replica {
 		return
 	}
 	s.mu.Lock()
@@ -145,20 +147,19 @@ func (s *sessions) leave(k threads.ThreadKey) {
 
 // setStatus says what a session is about. s.mu is held.
 func (s *sessions) setStatus(k threads.ThreadKey, status string, p publish.Priority) {
-	a := s.app
 	s.once(k, publish.SetSession, p, "say whether an agent works", func(ctx context.Context) error {
 		params := slack.AgentSessionSetStatusParameters{Status: status, ChannelID: k.ChannelID, ThreadTS: k.ThreadTS}
 		if status == slack.AgentSessionStatusProcessing { // which may be the first that it says
-			thread, err := a.c.Store.ThreadByKey(ctx, k)
+			thread, err := s.c.Store.ThreadByKey(ctx, k)
 			if err != nil && !errors.Is(err, pg.ErrNotFound) {
 				return err
 			}
 			params.Title, params.InitiatorUserID = thread.Title, thread.OwnerID
 		}
-		answer, err := a.api.SetAgentSessionStatusContext(ctx, params)
+		answer, err := s.api.SetAgentSessionStatusContext(ctx, params)
 		if refusedAs(err, "user_not_in_channel") { // who opened it has left
 			params.InitiatorUserID = ""
-			answer, err = a.api.SetAgentSessionStatusContext(ctx, params)
+			answer, err = s.api.SetAgentSessionStatusContext(ctx, params)
 		}
 		if err == nil && slices.Contains(answer.ResponseMetadata.Warnings, noStopWarning) {
 			s.withoutStop()
@@ -177,7 +178,7 @@ func (s *sessions) withoutStop() {
 	s.noStop = true
 	s.mu.Unlock()
 	if !known {
-		s.app.c.Log.Warn("Slack shows no Stop button of its own, since the app does not subscribe to agent_session_stopped: update it from deploy/slack-manifest.yaml; until then the button is on each turn's message")
+		s.c.Log.Warn("Slack shows no Stop button of its own, since the app does not subscribe to agent_session_stopped: update it from deploy/slack-manifest.yaml; until then the button is on each turn's message")
 	}
 }
 
@@ -191,12 +192,12 @@ func (s *sessions) setTitle(k threads.ThreadKey) {
 		return
 	}
 	s.once(k, publish.SetTitle, publish.Normal, "say what a thread is about", func(ctx context.Context) error {
-		thread, err := s.app.c.Store.ThreadByKey(ctx, k)
+		thread, err := s.c.Store.ThreadByKey(ctx, k)
 		if errors.Is(err, pg.ErrNotFound) || err == nil && thread.Title == "" {
 			return nil // the next turn has one
 		}
 		if err == nil {
-			err = s.app.api.SetAssistantThreadsTitleContext(ctx, slack.AssistantThreadsSetTitleParameters{ChannelID: k.ChannelID, ThreadTS: k.ThreadTS, Title: thread.Title})
+			err = s.api.SetAssistantThreadsTitleContext(ctx, slack.AssistantThreadsSetTitleParameters{ChannelID: k.ChannelID, ThreadTS: k.ThreadTS, Title: thread.Title})
 		}
 		if err == nil {
 			s.mu.Lock()
@@ -218,33 +219,54 @@ func (s *sessions) setLine(k threads.ThreadKey, now *shownSession) {
 	now.again = time.AfterFunc(lineLasts, func() { s.posted(k) })
 	line, waits := now.line, now.status == slack.AgentSessionStatusSuspended
 	s.once(k, publish.SetStatus, publish.Live, "say what an agent does", func(ctx context.Context) error {
-		if s.app.Supervisor().MayBeDead() { // and the thread another replica's
+		if s.chat.Supervisor().MayBeDead() { // and the thread another replica's
 			return nil
 		}
 		if waits {
 			line = s.waitsFor(ctx, k, line)
 		}
-		return s.app.api.SetAssistantThreadsStatusContext(ctx, slack.AssistantThreadsSetStatusParameters{ChannelID: k.ChannelID, ThreadTS: k.ThreadTS, Status: line})
+		return s.api.SetAssistantThreadsStatusContext(ctx, slack.AssistantThreadsSetStatusParameters{ChannelID: k.ChannelID, ThreadTS: k.ThreadTS, Status: line})
 	})
 }
 
 // clearLine ends the line of a thread. s.mu is held.
 func (s *sessions) clearLine(k threads.ThreadKey) {
 	s.once(k, publish.SetStatus, publish.Answer, "end what an agent does", func(ctx context.Context) error {
-		return s.app.api.SetAssistantThreadsStatusContext(ctx, slack.AssistantThreadsSetStatusParameters{ChannelID: k.ChannelID, ThreadTS: k.ThreadTS})
+		return s.api.SetAssistantThreadsStatusContext(ctx, slack.AssistantThreadsSetStatusParameters{ChannelID: k.ChannelID, ThreadTS: k.ThreadTS})
 	})
 }
 
+// Suggest implements [chat.Screen].
+func (s *sessions) Suggest(in *chat.Incoming, project string) {
+	params := slack.AssistantThreadsSetSuggestedPromptsParameters{ChannelID: in.Row.ChannelID, ThreadTS: in.Row.ThreadTS}
+	if project != "" {
+		params.Title = render.PlainTitle("What should Deckhand do in " + project + "?")
+		params.Prompts = []slack.AssistantThreadsPrompt{
+			{Title: "Fix a failing test", Message: "Run the tests, find out why they fail, and propose a fix."},
+			{Title: "Explain the code", Message: "How is this repository organized, and where should a newcomer start reading?"},
+		}
+	}
+	params.Prompts = append(params.Prompts, slack.AssistantThreadsPrompt{Title: "What I spent this month", Message: "costs this month for me"})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.once(in.Row.Key(), publish.SetPrompts, publish.Normal, "suggest what to say", func(ctx context.Context) error {
+		return s.api.SetAssistantThreadsSuggestedPromptsContext(ctx, params)
+	})
+}
+
+// Left implements [chat.Screen].
+func (f *turnScreen) Left(k threads.ThreadKey) { f.sessions.left(k) }
+
 // waitsFor names the one person who is called to decide, if it is one.
 func (s *sessions) waitsFor(ctx context.Context, k threads.ThreadKey, otherwise string) string {
-	pending, err := s.app.c.Store.PendingApprovals(ctx, k)
+	pending, err := s.c.Store.PendingApprovals(ctx, k)
 	if err != nil || len(pending) == 0 {
 		return otherwise
 	}
 	var whom []string
 	answer := true
 	for _, ap := range pending {
-		to, _ := s.app.Called(ctx, ap)
+		to, _ := s.chat.Called(ctx, ap)
 		whom = append(append(whom, to.Mention...), to.Direct...)
 		answer = answer && ap.Kind == approvals.Question
 	}
@@ -253,7 +275,7 @@ func (s *sessions) waitsFor(ctx context.Context, k threads.ThreadKey, otherwise 
 	if len(whom) != 1 || !isPerson(whom[0]) {
 		return otherwise
 	}
-	return render.WaitsFor(s.app.people.Name(ctx, whom[0]), answer)
+	return render.WaitsFor(s.people.Name(ctx, whom[0]), answer)
 }
 
 // isPerson reports whether an id is a person's, and not a user group's.
@@ -265,7 +287,7 @@ func (s *sessions) once(k threads.ThreadKey, method publish.Method, p publish.Pr
 	if s.lacking(method) {
 		return
 	}
-	s.app.publisher.Once(publish.Call{
+	s.publisher.Once(publish.Call{
 		Method: method, Key: string(method) + "/" + k.ChannelID + "/" + k.ThreadTS, Replace: true, Priority: p, Group: k.ThreadTS, What: what,
 		Do: func(ctx context.Context) error {
 			s.mu.Lock()
@@ -307,12 +329,12 @@ func (s *sessions) refused(k threads.ThreadKey, method publish.Method, code stri
 			}
 		}
 		s.mu.Unlock()
-		s.app.frontend.sayMore(&k)
-		s.app.c.Log.Info("Slack shows nothing of an agent in a thread", zap.String("method", string(method)), zap.String("error", code))
+		s.sayMore(&k)
+		s.c.Log.Info("Slack shows nothing of an agent in a thread", zap.String("method", string(method)), zap.String("error", code))
 		return
 	}
 	if s.lack(method) {
-		s.app.c.Log.Info("the Slack workspace has no "+string(method)+": "+without[method], zap.String("error", code))
+		s.c.Log.Info("the Slack workspace has no "+string(method)+": "+without[method], zap.String("error", code))
 	}
 }
 
@@ -328,7 +350,7 @@ func (s *sessions) lack(method publish.Method) (news bool) {
 		}
 	}
 	s.mu.Unlock()
-	s.app.frontend.sayMore(nil)
+	s.sayMore(nil)
 	return news
 }
 

@@ -132,7 +132,7 @@ func TestSuggestions(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
 		opens := func(user string) string {
-			in, err := d.bot.app.decode(envelope{ID: uuid.NewString(), Type: "events_api", Payload: mustJSON(object{
+			in, err := d.bot.app.screen.decode(envelope{ID: uuid.NewString(), Type: "events_api", Payload: mustJSON(object{
 				"team_id": deskTeam, "event_id": uuid.NewString(), "event": object{"type": "app_home_opened", "user": user, "channel": "D" + user, "tab": "messages"},
 			})})
 			d.must(err)
@@ -156,7 +156,7 @@ func TestSuggestions(t *testing.T) {
 		if got := opens("ULINUS"); strings.Contains(got, "Explain") || !strings.Contains(got, "costs this month for me") {
 			t.Errorf("without a project: %s", got)
 		}
-		d.bot.app.c.Access.Places.DirectMessages = "web"
+		d.bot.app.screen.c.Access.Places.DirectMessages = "web"
 		if got := opens("ULINUS"); !strings.Contains(got, "What should Deckhand do in web?") || !strings.Contains(got, "Explain") {
 			t.Errorf("with a project: %s", got)
 		}
@@ -180,8 +180,8 @@ func TestRepliesThatTakeAMention(t *testing.T) {
 			{"costs", true, false},
 		} {
 			for mention, want := range map[bool]bool{false: tt.all, true: tt.own} {
-				d.bot.app.c.Access.Places.Mention = map[string]bool{deskChannel: mention}
-				in, err := d.bot.app.decode(envelope{ID: uuid.NewString(), Type: "events_api", Payload: mustJSON(object{
+				d.bot.app.screen.c.Access.Places.Mention = map[string]bool{deskChannel: mention}
+				in, err := d.bot.app.screen.decode(envelope{ID: uuid.NewString(), Type: "events_api", Payload: mustJSON(object{
 					"team_id": deskTeam, "event_id": uuid.NewString(), "event": object{"type": "message", "user": "ULINUS", "channel": deskChannel, "text": tt.text, "ts": "9.0", "thread_ts": deskThread},
 				})})
 				d.must(err)
@@ -210,7 +210,7 @@ func TestTitlesWithoutSessions(t *testing.T) {
 			return fault{}
 		})
 		turn := func(k threads.ThreadKey, state agent.TurnState) {
-			d.bot.app.sessions.show(agent.TurnView{ID: 9, Thread: k, State: state, RequestedBy: "ULINUS", StartedAt: time.Now()})
+			d.bot.app.screen.sessions.show(agent.TurnView{ID: 9, Thread: k, State: state, RequestedBy: "ULINUS", StartedAt: time.Now()})
 			d.rest()
 		}
 		turn(direct, agent.TurnRunning) // the refusal tells
@@ -233,7 +233,7 @@ func TestTitlesWithoutSessions(t *testing.T) {
 func TestSuggestionsOfANewThread(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
-		in, err := d.bot.app.decode(envelope{ID: uuid.NewString(), Type: "events_api", Payload: mustJSON(object{
+		in, err := d.bot.app.screen.decode(envelope{ID: uuid.NewString(), Type: "events_api", Payload: mustJSON(object{
 			"team_id": deskTeam, "event_id": uuid.NewString(), "event": object{"type": "assistant_thread_started", "assistant_thread": object{
 				"user_id": "ULINUS", "channel_id": "DULINUS", "thread_ts": "8.0", "context": object{"channel_id": deskChannel},
 			}},

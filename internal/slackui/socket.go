@@ -31,7 +31,7 @@ func (a *App) listen(ctx context.Context) {
 // holdSocket connects again and again: slack-go gives up on some refusals and
 // does not wait between attempts on others.
 func (a *App) holdSocket(ctx context.Context, n int, up *atomic.Int32) {
-	log := a.c.Log.With(zap.Int("socket", n))
+	log := a.screen.c.Log.With(zap.Int("socket", n))
 	wait := time.Second
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -131,9 +131,9 @@ type envelope struct {
 
 // take hands an envelope on, which is acknowledged when what it says is committed.
 func (a *App) take(ctx context.Context, client *socketmode.Client, e envelope) {
-	in, err := a.decode(e)
+	in, err := a.screen.decode(e)
 	if err != nil {
-		a.c.Log.Warn("an envelope of an unknown shape is ignored", zap.String("type", e.Type), zap.Error(err))
+		a.screen.c.Log.Warn("an envelope of an unknown shape is ignored", zap.String("type", e.Type), zap.Error(err))
 	}
 	a.Take(ctx, in, func(ctx context.Context, wrong map[string]string) {
 		var payload any
@@ -141,7 +141,7 @@ func (a *App) take(ctx context.Context, client *socketmode.Client, e envelope) {
 			payload = slack.NewErrorsViewSubmissionResponse(wrong)
 		}
 		if err := client.AckCtx(ctx, e.ID, payload); err != nil {
-			a.c.Log.Warn("acknowledge an envelope", zap.Error(err))
+			a.screen.c.Log.Warn("acknowledge an envelope", zap.Error(err))
 		}
 	})
 }

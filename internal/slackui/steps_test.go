@@ -22,14 +22,14 @@ import (
 	"deckhand/internal/store/transcripts"
 )
 
-// windows are a Slack that opens and changes modals.
-type windows struct {
+// openings are a Slack that opens and changes modals.
+type openings struct {
 	webAPI
 	shown  []string // what was sent, as open or update and its JSON
 	update error
 }
 
-func (w *windows) show(how string, v slackgo.ModalViewRequest) {
+func (w *openings) show(how string, v slackgo.ModalViewRequest) {
 	b, err := json.Marshal(v.Blocks)
 	if err != nil {
 		panic(err)
@@ -37,12 +37,12 @@ func (w *windows) show(how string, v slackgo.ModalViewRequest) {
 	w.shown = append(w.shown, how+" "+string(b))
 }
 
-func (w *windows) OpenViewContext(_ context.Context, _ string, v slackgo.ModalViewRequest) (*slackgo.ViewResponse, error) {
+func (w *openings) OpenViewContext(_ context.Context, _ string, v slackgo.ModalViewRequest) (*slackgo.ViewResponse, error) {
 	w.show("open", v)
 	return &slackgo.ViewResponse{View: slackgo.View{ID: "V1", Hash: "h1"}}, nil
 }
 
-func (w *windows) UpdateViewContext(_ context.Context, v slackgo.ModalViewRequest, _, hash, id string) (*slackgo.ViewResponse, error) {
+func (w *openings) UpdateViewContext(_ context.Context, v slackgo.ModalViewRequest, _, hash, id string) (*slackgo.ViewResponse, error) {
 	if w.show("update", v); id != "V1" || hash != "h1" {
 		return nil, fmt.Errorf("%s at %s is not the window", id, hash)
 	}
@@ -70,9 +70,9 @@ func (m *matrix) windowClick(user, action string, page view.StepsPage) envelope 
 func TestSteps(t *testing.T) {
 	t.Parallel()
 	m := newMatrix(t)
-	api := &windows{webAPI: m.app.api}
-	m.app.api = api
-	m.app.c.Redact = func(s string) string { return strings.ReplaceAll(s, "hunter2", "•••") }
+	api := &openings{webAPI: m.app.screen.api}
+	m.app.screen.api = api
+	m.app.screen.c.Redact = func(s string) string { return strings.ReplaceAll(s, "hunter2", "•••") }
 	ctx := t.Context()
 	turns := map[string]int64{}
 	for _, p := range places {
@@ -133,12 +133,12 @@ func TestSteps(t *testing.T) {
 		t.Errorf("of another state: %s", outcome)
 	}
 	api.update = nil
-	db := m.app.c.Store
-	m.app.c.Store = noCopies{db}
+	db := m.app.screen.c.Store
+	m.app.screen.c.Store = noCopies{db}
 	if outcome, shown := act(here); outcome != "viewed" || !strings.Contains(shown, "read the results now") {
 		t.Errorf("without the copies: %s, %s", outcome, shown)
 	}
-	m.app.c.Store = db
+	m.app.screen.c.Store = db
 	if _, err := m.conn.Exec(ctx, `UPDATE threads SET lease_owner = NULL, active_at = now() - interval '1 year'`); err != nil {
 		t.Fatal(err)
 	}
@@ -154,9 +154,9 @@ func TestSteps(t *testing.T) {
 func TestTurnDiff(t *testing.T) {
 	t.Parallel()
 	m := newMatrix(t)
-	api := &windows{webAPI: m.app.api}
-	m.app.api = api
-	m.app.c.Redact = func(s string) string { return strings.ReplaceAll(s, "hunter2", "•••") }
+	api := &openings{webAPI: m.app.screen.api}
+	m.app.screen.api = api
+	m.app.screen.c.Redact = func(s string) string { return strings.ReplaceAll(s, "hunter2", "•••") }
 	_, _, turn, _, _ := m.asked(slack.ChannelEngineering)
 	click := func(user, channel string) (outcome, shown string) {
 		api.shown = nil

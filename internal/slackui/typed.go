@@ -14,15 +14,15 @@ var slackEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 var slackUnescaper = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 
 // Said implements [chat.Screen]: people and channels stay as Slack marks them.
-func (a *App) Said(text string) string {
+func (a *record) Said(text string) string {
 	return strings.TrimSpace(strings.ReplaceAll(slackUnescaper.Replace(strings.ReplaceAll(text, a.mention(), "")), "\x00", ""))
 }
 
 // Mentions implements [chat.Screen].
-func (a *App) Mentions(text string) bool { return strings.Contains(text, a.mention()) }
+func (a *record) Mentions(text string) bool { return strings.Contains(text, a.mention()) }
 
 // ToOthers implements [chat.Screen]: people talk to each other in our threads too.
-func (a *App) ToOthers(text string) bool {
+func (a *record) ToOthers(text string) bool {
 	return strings.HasPrefix(strings.TrimSpace(text), "<@")
 }
 
@@ -31,9 +31,15 @@ var slackMark = regexp.MustCompile(`<([^<>|\s][^<>|]*)(?:\|([^<>]*))?>`)
 
 // Typed implements [chat.Screen]: links, channels and groups as
 // they were written, and people by their names.
-func (a *App) Typed(ctx context.Context, text string) string {
+func (a *record) Typed(ctx context.Context, text string) string {
 	return unmarked(text, func(user string) string { return plaintext.OneLine(a.people.Name(ctx, user)) })
 }
+
+// Unmarked implements [chat.Screen].
+func (a *record) Unmarked(text string) string { return unmarked(text, nil) }
+
+// mention is how people write to us in text that Slack delivers.
+func (a *record) mention() string { return "<@" + a.self.UserID + ">" }
 
 // unmarked is text as Slack delivers it without Slack's marks. A `<` that somebody has typed is
 // escaped there, so that what looks like a mark is one.

@@ -33,7 +33,7 @@ func (d *desk) keep() (stop func()) {
 
 // posted is what Slack delivers of a person's message in the desk's thread.
 func (d *desk) posted(user, ts, text string) *chat.Incoming {
-	in, err := d.bot.app.decode(envelope{Type: "events_api", Payload: mustJSON(object{"team_id": deskTeam, "event_id": uuid.NewString(), "event": object{
+	in, err := d.bot.app.screen.decode(envelope{Type: "events_api", Payload: mustJSON(object{"team_id": deskTeam, "event_id": uuid.NewString(), "event": object{
 		"type": "app_mention", "user": user, "channel": deskChannel, "ts": ts, "thread_ts": deskThread, "text": "<@UBOT> " + text,
 	}})})
 	d.must(err)
@@ -282,7 +282,7 @@ func TestAMessageWaitsForTheDatabase(t *testing.T) {
 func (d *desk) change(subtype string, fields object) {
 	event := object{"type": "message", "subtype": subtype, "hidden": true, "channel": deskChannel, "ts": "99.0"}
 	maps.Copy(event, fields)
-	in, err := d.bot.app.decode(envelope{Type: "events_api", Payload: mustJSON(object{"team_id": deskTeam, "event_id": uuid.NewString(), "event": event})})
+	in, err := d.bot.app.screen.decode(envelope{Type: "events_api", Payload: mustJSON(object{"team_id": deskTeam, "event_id": uuid.NewString(), "event": event})})
 	d.must(err)
 	if in != nil && !byHand(d.bot.app).OnChange(context.Background(), in) {
 		d.t.Error("the change was not taken")

@@ -418,7 +418,7 @@ func TestEveryWayIn(t *testing.T) {
 // act does what the socket does with an envelope, less the acknowledgement.
 func (m *matrix) act(e envelope) string {
 	m.t.Helper()
-	in, err := m.app.decode(e)
+	in, err := m.app.screen.decode(e)
 	if err != nil || in == nil {
 		m.t.Fatalf("decode: %v %v", in, err)
 	}
@@ -468,7 +468,7 @@ func TestAskedBackIsClickedAtOnce(t *testing.T) {
 	t.Parallel()
 	m := newMatrix(t)
 	ts := m.ts()
-	in, err := m.app.decode(m.event(object{"type": "app_mention", "user": slack.UserAda, "channel": slack.ChannelEngineering, "ts": ts, "text": "<@" + slack.BotUser + "> csots"}))
+	in, err := m.app.screen.decode(m.event(object{"type": "app_mention", "user": slack.UserAda, "channel": slack.ChannelEngineering, "ts": ts, "text": "<@" + slack.BotUser + "> csots"}))
 	if err != nil {
 		t.Fatal(err)
 	}

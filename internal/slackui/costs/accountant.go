@@ -24,10 +24,10 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/access"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/directory"
 	"deckhand/internal/slackui/publish"
-	"deckhand/internal/slackui/render"
 	"deckhand/internal/store/pg"
 	"deckhand/internal/store/threads"
 )
@@ -58,8 +58,8 @@ type Config struct {
 	Publisher *publish.Scheduler
 	// Whisper answers one person so that nobody else sees it, Say posts into a thread;
 	// threadTS is empty outside of threads.
-	Whisper func(channel, threadTS, user string, page render.Page)
-	Say     func(channel, threadTS string, page render.Page)
+	Whisper func(channel, threadTS, user string, page view.Page)
+	Say     func(channel, threadTS string, page view.Page)
 	// Permalink is the address of a message, or empty.
 	Permalink func(channel, ts string) string
 	Redact    func(string) string

@@ -41,7 +41,7 @@ func (a *Accountant) Answer(ctx context.Context, user string, at view.Place, wor
 			say := "costs " + q.String()
 			nearest = append(nearest, view.Choice{Say: say, Label: a.forPeople(ctx, say, q, user, at.Channel)})
 		}
-		a.c.Whisper(at.Channel, at.ThreadTS, user, render.AskBack(wrong.Sentence, nearest, at.TS))
+		a.c.Whisper(at.Channel, at.ThreadTS, user, view.AskBack{Sentence: wrong.Sentence, Choices: nearest, TS: at.TS})
 		return "asked back", nil, nil
 	}
 	q, allowed := a.mayAsk(ctx, asker, q)

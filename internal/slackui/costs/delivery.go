@@ -10,6 +10,7 @@ import (
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
+	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
 )
@@ -147,7 +148,7 @@ func (a *Accountant) upload(channel, threadTS string, list []*attachment) {
 			},
 			OnError: func(error) {
 				if threadTS != "" {
-					a.c.Say(channel, threadTS, render.Sentence("The file "+f.name+" could not be attached. Ask again in a while."))
+					a.c.Say(channel, threadTS, view.Sentence("The file "+f.name+" could not be attached. Ask again in a while."))
 				}
 			},
 		})

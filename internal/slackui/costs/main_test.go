@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"deckhand/internal/access"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/playground/slack"
 	"deckhand/internal/slackui/directory"
 	"deckhand/internal/slackui/publish"
@@ -181,8 +182,12 @@ func newHouseWith(t *testing.T, scopes []string, digests ...Digest) *house {
 	publisher := publish.New(api, publish.Options{Log: zap.NewNop()})
 	h.Accountant = New(Config{
 		Team: slack.TeamID, Store: h.ledger, Access: rules, People: directory.New(api, zap.NewNop()), API: api, Publisher: publisher,
-		Whisper: func(_, _, user string, page render.Page) { h.tell(user + ": " + page.Text) },
-		Say:     func(channel, _ string, page render.Page) { h.tell(channel + ": " + page.Text) },
+		Whisper: func(_, _, user string, page view.Page) {
+			h.tell(user + ": " + render.Shown(page, render.Options{}).Text)
+		},
+		Say: func(channel, _ string, page view.Page) {
+			h.tell(channel + ": " + render.Shown(page, render.Options{}).Text)
+		},
 		Permalink: func(channel, ts string) string {
 			return "https://example.slack.com/archives/" + channel + "/" + ts
 		},

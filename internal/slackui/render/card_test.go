@@ -376,7 +376,7 @@ func TestANotificationSaysWhoDecides(t *testing.T) {
 		of := func(ids []string) func(approvals.Approval) []string {
 			return func(approvals.Approval) []string { return ids }
 		}
-		p := render.Card(c.list, render.Options{Calling: &render.Calling{
+		p := render.Card(c.list, render.Options{Calling: &view.Calling{
 			Mention: of(c.mention), Sent: of(c.sent), Copy: c.isCopy, Name: func(id string) string {
 				if name := names[id]; name != "" {
 					return name

@@ -3,6 +3,7 @@ package render
 import (
 	"slices"
 
+	"deckhand/internal/chat/view"
 	"deckhand/internal/store/approvals"
 )
 
@@ -26,24 +27,7 @@ type Options struct {
 	// be allowed with it; else "". Without it no card offers that.
 	OneFile func(approvals.Approval) string
 	// Calling says whom a pending card calls; nil names everybody whom it is about.
-	Calling *Calling
-}
-
-// Calling is how a pending card calls people. A mention calls, once, when the card is posted:
-// whoever is not to be called is shown by name.
-type Calling struct {
-	// Mention are the users and user groups whom the card of an approval mentions.
-	Mention func(approvals.Approval) []string
-	// Sent are those who have the card as a direct message, or are about to; nil for nobody.
-	Sent func(approvals.Approval) []string
-	// Name is what a person is called, or their id.
-	Name func(userID string) string
-	// Direct is how many people have the card as a direct message.
-	Direct int
-	// Copy says that this is such a copy, and Thread is the permalink of its thread; it is
-	// empty where nobody else can open it.
-	Copy   bool
-	Thread string
+	Calling *view.Calling
 }
 
 // mentions reports whether an approval's card may name somebody by a mention.

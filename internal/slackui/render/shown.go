@@ -39,6 +39,24 @@ func Shown(p view.Page, o Options) Page {
 		return Asked(p.User, p.Prompt, o)
 	case view.Reminder:
 		return Reminder(p)
+	case view.Card:
+		o.Calling, o.OneFile = p.Calling, p.OneFile
+		if len(p.List) > 0 {
+			o.Workspace = p.List[0].Workspace
+		}
+		return Card(p.List, o)
+	case view.Queue:
+		return Queue(p)
+	case view.InLine:
+		return Place(int(p))
+	case view.Budget:
+		return Budget(p)
+	case view.BudgetWait:
+		return BudgetWait(p)
+	case view.Pull:
+		return Pull(p, o)
+	case view.OfferConnection:
+		return OfferConnection(p.Sentence, p.Site)
 	}
 	panic(fmt.Sprintf("a page that nobody shows: %T", p))
 }
