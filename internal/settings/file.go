@@ -23,9 +23,9 @@ import (
 	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/spend"
+	"deckhand/internal/chat/costs"
 	"deckhand/internal/gateway"
 	"deckhand/internal/price"
-	"deckhand/internal/slackui/costs"
 	"deckhand/internal/workspace"
 )
 

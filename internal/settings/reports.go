@@ -10,8 +10,8 @@ import (
 	"time"
 	_ "time/tzdata" // for images without zone files
 
+	"deckhand/internal/chat/costs"
 	"deckhand/internal/report"
-	"deckhand/internal/slackui/costs"
 )
 
 // reportsYAML configures cost reports and digests.

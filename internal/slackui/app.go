@@ -9,9 +9,10 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/chat"
+	"deckhand/internal/chat/costs"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/jobs"
-	"deckhand/internal/slackui/costs"
+	costscreen "deckhand/internal/slackui/costs"
 	"deckhand/internal/slackui/directory"
 	"deckhand/internal/slackui/publish"
 )
@@ -70,12 +71,12 @@ func newApp(c Config, client *slack.Client, self identity) *App {
 	a := &App{client: client, files: &files{p}}
 	c.Access.Places.Bound = func() map[string]string { return a.Bound() } // for what is no part of the Chat
 	a.costs = costs.New(costs.Config{
-		Team: self.TeamID, Store: c.Costs, Access: c.Access, People: p.people, API: client, Publisher: p.publisher,
-		Whisper: func(channel, threadTS, user string, page view.Page) {
-			p.Whisper(chat.Where{Channel: channel, Thread: threadTS}, user, page, nil)
-		},
-		Say: func(channel, threadTS string, page view.Page) {
+		Team: self.TeamID, Store: c.Costs, Access: c.Access, People: people{p.people},
+		Screen: costscreen.Screen{API: client, Publisher: p.publisher, Log: c.Log.Named("costs"), Say: func(channel, threadTS string, page view.Page) {
 			p.Say(chat.Where{Channel: channel, Thread: threadTS}, page)
+		}},
+		Whisper: func(at view.Place, user string, page view.Page) {
+			p.Whisper(chat.Where{Channel: at.Channel, Thread: at.ThreadTS}, user, page, nil)
 		},
 		Permalink: p.Permalink, Redact: c.Redact, Log: c.Log.Named("costs"),
 		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone,

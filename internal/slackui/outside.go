@@ -6,7 +6,7 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"deckhand/internal/slackui/costs"
+	costscreen "deckhand/internal/slackui/costs"
 	"deckhand/internal/slackui/publish"
 )
 
@@ -14,7 +14,7 @@ import (
 // [*slack.Client] has it. All but what opens and reads goes through the publisher.
 type webAPI interface {
 	publish.API
-	costs.API
+	costscreen.API
 	PostEphemeralContext(ctx context.Context, channelID, userID string, options ...slack.MsgOption) (ts string, err error)
 	AddReactionContext(ctx context.Context, name string, item slack.ItemRef) error
 	RemoveReactionContext(ctx context.Context, name string, item slack.ItemRef) error

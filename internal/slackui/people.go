@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"deckhand/internal/report"
 	"deckhand/internal/slackui/directory"
 )
 
@@ -16,6 +17,19 @@ func (p people) Profile(ctx context.Context, user string) (name, email string, e
 		return "", "", err
 	}
 	return strings.TrimSpace(u.RealName), u.Profile.Email, nil
+}
+
+// Names and Zone are of [costs.People].
+func (p people) Names(ctx context.Context, users, channels []string, private func(id string) bool) report.Names {
+	return p.Directory.Names(ctx, users, channels, private)
+}
+
+func (p people) Zone(ctx context.Context, user string) string {
+	u, err := p.User(ctx, user)
+	if err != nil {
+		return ""
+	}
+	return u.TZ
 }
 
 func (p people) Topic(ctx context.Context, channel string) (string, error) {

@@ -1,9 +1,13 @@
+// Package costs shows answers about costs in the richest rendering that Slack takes: a native
+// chart or a picture, a table or plain text, and a file. What is answered is package chat/costs's.
 package costs
 
 import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,20 +19,21 @@ import (
 	"deckhand/internal/slackui/render"
 )
 
-// delivery is an answer about costs on its way to people: a message, and the files
-// that belong to it.
-type delivery struct {
-	view     render.CostReportView
-	channel  string // or a person, for a direct message
-	threadTS string
-	// to is the only person who may see it; then the files go to their direct
-	// messages, since files cannot be shown to one person in a channel. Empty: all.
-	to  string
-	csv *attachment
-	// mark is a block's id, by which the message can be found again; or empty.
-	mark string
-	// stale is why it need not be sent any more; or nil.
-	stale func() error
+// API is what is asked of Slack's Web API: a [slack.Client].
+type API interface {
+	PostMessageContext(ctx context.Context, channelID string, options ...slack.MsgOption) (channel, ts string, err error)
+	PostEphemeralContext(ctx context.Context, channelID, userID string, options ...slack.MsgOption) (ts string, err error)
+	UploadFileContext(ctx context.Context, p slack.UploadFileParameters) (*slack.FileSummary, error)
+	GetConversationHistoryContext(ctx context.Context, p *slack.GetConversationHistoryParameters) (*slack.GetConversationHistoryResponse, error)
+}
+
+// Screen shows answers in a workspace. All of it is required.
+type Screen struct {
+	API       API
+	Publisher *publish.Scheduler
+	// Say posts into a thread.
+	Say func(channel, threadTS string, page view.Page)
+	Log *zap.Logger
 }
 
 // attachment is a file. Alt describes a picture to those who cannot see it.
@@ -37,44 +42,44 @@ type attachment struct {
 	content          []byte
 }
 
-// deliver sends an answer; where Slack does not show its chart, a picture does. done is called once
+// Deliver sends an answer; where Slack does not show its chart, a picture does. done is called once
 // the message is there, or with why it will never be; the files follow.
-func (a *Accountant) deliver(d delivery, done func(error)) {
-	page := render.CostReport(d.view)
+func (a Screen) Deliver(d view.CostDelivery, done func(error)) {
+	page := render.CostReport(d.Report)
 	for _, b := range page.Blocks {
-		if sum, ok := b.(*slack.SectionBlock); ok && d.mark != "" && sum.BlockID == render.CostSum {
-			sum.BlockID = d.mark
+		if sum, ok := b.(*slack.SectionBlock); ok && d.Mark != "" && sum.BlockID == render.CostSum {
+			sum.BlockID = d.Mark
 		}
 	}
 	call := publish.Call{
-		Method: publish.PostMessage, Channel: d.channel, Priority: publish.Answer, Group: d.threadTS, What: "costs",
+		Method: publish.PostMessage, Channel: d.Channel, Priority: publish.Answer, Group: d.Thread, What: "costs",
 		OnError: done,
 	}
 	place := publish.InMessage
-	if d.to != "" {
+	if d.To != "" {
 		call.Method, call.Channel, place = publish.PostEphemeral, "", publish.InEphemeral
 	}
 	call.Do = func(ctx context.Context) error {
-		if d.stale != nil {
-			if err := d.stale(); err != nil {
+		if d.Stale != nil {
+			if err := d.Stale(); err != nil {
 				return publish.Permanent(err)
 			}
 		}
-		channel, drawn := d.channel, false
-		err := a.c.Publisher.Reduced(place, "costs", page, func(page render.Page) (err error) {
+		channel, drawn := d.Channel, false
+		err := a.Publisher.Reduced(place, "costs", page, func(page render.Page) (err error) {
 			drawn = hasChart(page)
 			options := page.PostOptions()
-			if d.to != "" {
+			if d.To != "" {
 				options = page.MsgOptions()
 			}
-			if d.threadTS != "" {
-				options = append(options, slack.MsgOptionTS(d.threadTS))
+			if d.Thread != "" {
+				options = append(options, slack.MsgOptionTS(d.Thread))
 			}
-			if d.to != "" {
-				_, err = a.c.API.PostEphemeralContext(ctx, d.channel, d.to, options...)
+			if d.To != "" {
+				_, err = a.API.PostEphemeralContext(ctx, d.Channel, d.To, options...)
 				return err
 			}
-			channel, _, err = a.c.API.PostMessageContext(ctx, d.channel, options...)
+			channel, _, err = a.API.PostMessageContext(ctx, d.Channel, options...)
 			return err
 		})
 		if err != nil {
@@ -84,7 +89,7 @@ func (a *Accountant) deliver(d delivery, done func(error)) {
 		done(nil)
 		return nil
 	}
-	a.c.Publisher.Once(call)
+	a.Publisher.Once(call)
 }
 
 func hasChart(p render.Page) bool {
@@ -92,23 +97,28 @@ func hasChart(p render.Page) bool {
 }
 
 // files uploads what belongs to a message that was posted in a channel.
-func (a *Accountant) files(d delivery, channel string, chart bool) {
+func (a Screen) files(d view.CostDelivery, channel string, chart bool) {
 	var list []*attachment
 	if chart {
-		picture, err := chartFile(d.view)
+		picture, err := chartFile(d.Report)
 		if err != nil {
-			a.c.Log.Error("draw the chart of an answer about costs", zap.Error(err))
+			a.Log.Error("draw the chart of an answer about costs", zap.Error(err))
 		} else {
 			list = append(list, picture)
 		}
 	}
-	if d.csv != nil {
-		list = append(list, d.csv)
+	if d.CSV {
+		file, err := csvFile(d.Report)
+		if err != nil {
+			a.Log.Error("write the file of an answer about costs", zap.Error(err))
+		} else {
+			list = append(list, file)
+		}
 	}
 	switch {
 	case len(list) == 0:
-	case d.to == "":
-		a.upload(channel, d.threadTS, list)
+	case d.To == "":
+		a.upload(channel, d.Thread, list)
 	default:
 		a.uploadDirect(d, list)
 	}
@@ -116,12 +126,12 @@ func (a *Accountant) files(d delivery, channel string, chart bool) {
 
 // uploadDirect brings files to a person's direct messages, with a word on what they
 // are.
-func (a *Accountant) uploadDirect(d delivery, list []*attachment) {
-	page := render.Sentence("The files of what you asked for: " + render.CostTitle(d.view.Answer, d.view.Names) + ".")
-	a.c.Publisher.Once(publish.Call{
-		Method: publish.PostMessage, Priority: publish.Answer, Group: d.to, What: "announce files to " + d.to,
+func (a Screen) uploadDirect(d view.CostDelivery, list []*attachment) {
+	page := render.Sentence("The files of what you asked for: " + view.CostTitle(d.Report.Answer, d.Report.Names) + ".")
+	a.Publisher.Once(publish.Call{
+		Method: publish.PostMessage, Priority: publish.Answer, Group: d.To, What: "announce files to " + d.To,
 		Do: func(ctx context.Context) error {
-			channel, _, err := a.c.API.PostMessageContext(ctx, d.to, page.PostOptions()...)
+			channel, _, err := a.API.PostMessageContext(ctx, d.To, page.PostOptions()...)
 			if err == nil {
 				a.upload(channel, "", list)
 			}
@@ -134,13 +144,13 @@ func (a *Accountant) uploadDirect(d delivery, list []*attachment) {
 const uploadTimeout = time.Minute
 
 // upload puts files into a channel or a thread, in their order.
-func (a *Accountant) upload(channel, threadTS string, list []*attachment) {
+func (a Screen) upload(channel, threadTS string, list []*attachment) {
 	key := "files/" + rand.Text()
 	for _, f := range list {
-		a.c.Publisher.Once(publish.Call{
+		a.Publisher.Once(publish.Call{
 			Method: publish.UploadFile, Key: key, Priority: publish.Normal, Group: threadTS, What: "attach " + f.name, Timeout: uploadTimeout,
 			Do: func(ctx context.Context) error {
-				_, err := a.c.API.UploadFileContext(ctx, slack.UploadFileParameters{
+				_, err := a.API.UploadFileContext(ctx, slack.UploadFileParameters{
 					Reader: bytes.NewReader(f.content), FileSize: len(f.content), Filename: f.name, Title: f.title, AltTxt: f.alt,
 					Channel: channel, ThreadTimestamp: threadTS,
 				})
@@ -148,9 +158,33 @@ func (a *Accountant) upload(channel, threadTS string, list []*attachment) {
 			},
 			OnError: func(error) {
 				if threadTS != "" {
-					a.c.Say(channel, threadTS, view.Sentence("The file "+f.name+" could not be attached. Ask again in a while."))
+					a.Say(channel, threadTS, view.Sentence("The file "+f.name+" could not be attached. Ask again in a while."))
 				}
 			},
 		})
 	}
+}
+
+// Delivered looks for an answer among what was posted in a channel since some time.
+func (a Screen) Delivered(ctx context.Context, channel string, since time.Time, mark string) (bool, error) {
+	history, err := a.API.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{
+		ChannelID: channel, Oldest: fmt.Sprintf("%d.000000", since.Unix()), Limit: 200,
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for a digest: %w", err)
+	}
+	for _, m := range history.Messages {
+		if slices.ContainsFunc(m.Blocks.BlockSet, func(b slack.Block) bool { return b.ID() == mark }) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// Refused is Slack's word for why it did not do something, or empty.
+func (Screen) Refused(err error) string {
+	if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok {
+		return refused.Err
+	}
+	return ""
 }

@@ -6,29 +6,29 @@ import (
 	"strings"
 	"time"
 
+	"deckhand/internal/chat/view"
 	"deckhand/internal/report"
-	"deckhand/internal/slackui/render"
 )
 
 // csvFile is an answer as a file.
-func csvFile(v render.CostReportView) (*attachment, error) {
+func csvFile(v view.CostReport) (*attachment, error) {
 	var b bytes.Buffer
 	if err := report.CSV(&b, v.Answer, v.Names); err != nil {
 		return nil, err
 	}
 	return &attachment{
-		name: fileName(v.Answer, "csv"), title: render.CostTitle(v.Answer, v.Names), content: b.Bytes(),
+		name: fileName(v.Answer, "csv"), title: view.CostTitle(v.Answer, v.Names), content: b.Bytes(),
 	}, nil
 }
 
 // chartFile is an answer's chart as a picture.
-func chartFile(v render.CostReportView) (*attachment, error) {
+func chartFile(v view.CostReport) (*attachment, error) {
 	var b bytes.Buffer
 	if err := report.PNG(&b, v.Answer, v.Names, false); err != nil {
 		return nil, err
 	}
 	return &attachment{
-		name: fileName(v.Answer, "png"), title: render.CostTitle(v.Answer, v.Names), content: b.Bytes(),
+		name: fileName(v.Answer, "png"), title: view.CostTitle(v.Answer, v.Names), content: b.Bytes(),
 		alt: strings.Join(append([]string{"A bar chart."}, v.Answer.Summary()...), " "),
 	}, nil
 }

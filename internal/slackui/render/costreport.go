@@ -7,62 +7,26 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/chat/view"
 	"deckhand/internal/money"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store/ledger"
-	"deckhand/internal/store/threads"
 )
 
-// CostReportView is an answer about costs, with what is needed to show it.
-type CostReportView struct {
-	Answer report.Answer
-	Names  report.Names
-	// Link is the address of a thread, or empty; nil links nothing.
-	Link func(threads.ThreadKey) string
-	// Beside are sums that stand by the answer and are no part of it.
-	Beside []CostBeside
-	// Titles are those of threads that all who see the report may read, without secrets.
-	Titles map[threads.ThreadKey]string
-	// Notes are sentences that explain the answer, besides the answer's own.
-	Notes []string
-}
-
-// CostBeside is one sum with what it is of.
-type CostBeside struct {
-	Name string // "This thread"
-	Sum  report.Line
-	Says string // what follows the amount: "since it began"
-}
-
-// CostRows is how many lines of a grouping a page shows; the others are summed up.
-func CostRows(by ledger.CostGroup) int {
-	switch by {
-	case ledger.ByDay, ledger.ByMonth:
-		return 62
-	case ledger.ByNothing, ledger.ByUser, ledger.ByChannel, ledger.ByProject, ledger.ByModel, ledger.ByThread:
-	}
-	return 25
-}
-
-// CostTitle names what an answer is about, as plain foreign text.
-func CostTitle(a report.Answer, names report.Names) string {
-	title := a.Title(names)
-	if q := a.Question; len(q.Users)+len(q.Channels)+len(q.Projects)+len(q.Models) == 0 && q.ThreadID == 0 {
-		title += ", the whole team"
-	}
-	return title
-}
+// costReport draws an answer about costs.
+type costReport struct{ view.CostReport }
 
 // CostSum is the id of the section with what an answer came to.
 const CostSum = "costs:sum"
 
 // CostReport renders an answer: what it came to, a chart, a table, the dearest
 // threads.
-func CostReport(v CostReportView) Page {
+func CostReport(r view.CostReport) Page {
+	v := costReport{r}
 	a := v.Answer
-	title := plaintext.Clip(plaintext.Mute(plaintext.Printable(CostTitle(a, v.Names))), headerMax)
+	title := plaintext.Clip(plaintext.Mute(plaintext.Printable(view.CostTitle(a, v.Names))), headerMax)
 	var blocks []slack.Block
 	if line := v.beside(); line != "" { // the nearest first
 		blocks = append(blocks, section("costs:beside", line))
@@ -89,7 +53,7 @@ func CostReport(v CostReportView) Page {
 }
 
 // text is the answer for notifications, and for where Slack takes no blocks.
-func (v CostReportView) text(title string) string {
+func (v costReport) text(title string) string {
 	a := v.Answer
 	var lines []string
 	if line := v.beside(); line != "" {
@@ -116,7 +80,7 @@ func (v CostReportView) text(title string) string {
 	return mrkdwn.ClipEscaped(strings.Join(lines, "\n"), fallbackMax)
 }
 
-func (v CostReportView) beside() string {
+func (v costReport) beside() string {
 	var lines []string
 	for _, b := range v.Beside {
 		text := "*" + mrkdwn.EscapeWithin(b.Name, 80) + "* " + mrkdwn.EscapeWithin(b.Says, 80) + ": " + b.Sum.Amount()
@@ -205,7 +169,7 @@ func costColumns(a report.Answer) []costColumn {
 	return append(cols, costColumn{"Approved calls", func(l report.Line) string { return count(int(l.Approved)) }})
 }
 
-func (v CostReportView) table() *slack.TableBlock {
+func (v costReport) table() *slack.TableBlock {
 	a := v.Answer
 	table := slack.NewTableBlock("costs:table")
 	cols := costColumns(a)
@@ -224,7 +188,7 @@ func (v CostReportView) table() *slack.TableBlock {
 		}
 		return out
 	}
-	lines, others, more := a.Top(CostRows(a.By))
+	lines, others, more := a.Top(view.CostRows(a.By))
 	labels := v.labels(lines)
 	for i, l := range lines {
 		name := cells(plaintext.Clip(labels[i], 60))[0]
@@ -244,7 +208,7 @@ func (v CostReportView) table() *slack.TableBlock {
 
 // labels are the names of lines, as short as they are clear: a day's year is that of
 // the title, and models go by their names.
-func (v CostReportView) labels(lines []report.Line) []string {
+func (v costReport) labels(lines []report.Line) []string {
 	a := v.Answer
 	labels := a.Labels(a.By, lines, v.Names)
 	p := a.Question.Period
@@ -272,7 +236,7 @@ func (v CostReportView) labels(lines []report.Line) []string {
 }
 
 // titled are the labels of threads, with the titles of those that have one in their places.
-func (v CostReportView) titled(lines []report.Line, labels []string) []string {
+func (v costReport) titled(lines []report.Line, labels []string) []string {
 	for i, l := range lines {
 		if title := v.Titles[l.ThreadKey]; title != "" {
 			labels[i] = plaintext.Clip(plaintext.OneLine(title), 60)
@@ -285,7 +249,7 @@ func (v CostReportView) titled(lines []report.Line, labels []string) []string {
 const nbsp = "\u00a0"
 
 // linkCell leads to a thread.
-func (v CostReportView) linkCell(l report.Line, label string) slack.TableCell {
+func (v costReport) linkCell(l report.Line, label string) slack.TableCell {
 	address := ""
 	if v.Link != nil && l.ThreadKey.ThreadTS != "" {
 		address = v.Link(l.ThreadKey)
@@ -297,7 +261,7 @@ func (v CostReportView) linkCell(l report.Line, label string) slack.TableCell {
 	return slack.NewTableRichTextCell(slack.NewRichTextSection(slack.NewRichTextSectionLinkElement(address, label, nil)))
 }
 
-func (v CostReportView) threads() string {
+func (v costReport) threads() string {
 	a := v.Answer
 	lines := []string{"*Most expensive threads*"}
 	labels := v.titled(a.Threads, a.Labels(ledger.ByThread, a.Threads, v.Names))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/chat/view"
 	"deckhand/internal/report"
 	"deckhand/internal/slackui/render"
 	"deckhand/internal/store/ledger"
@@ -81,14 +82,14 @@ func TestCostReport(t *testing.T) {
 		days.Series.Points = append(days.Series.Points, report.Point{Label: fmt.Sprintf("%d Nov", i+1), MicroUSD: int64(i) * 1_000_000})
 	}
 	days.Series.Unit = "day"
-	for name, v := range map[string]render.CostReportView{
+	for name, v := range map[string]view.CostReport{
 		"by user":   {Answer: full},
 		"by thread": {Answer: threads},
 		"by model":  {Answer: costAnswer(t, "today by model", ledger.ByModel, "claude-sonnet-4-5-20250929", "claude-haiku-4-5-20251001")},
 		"by day":    {Answer: days, Notes: []string{"Days are those of Europe/Berlin."}},
 		"many":      {Answer: costAnswer(t, "2026 by user", ledger.ByUser, numbered("U0LONG", 3000)...)},
 		"nothing":   {Answer: costAnswer(t, "yesterday", ledger.ByProject)},
-		"for one":   {Answer: costAnswer(t, "today for me", ledger.ByProject, "web"), Beside: []render.CostBeside{{Name: "This thread", Says: "since it began", Sum: full.Lines[0]}}},
+		"for one":   {Answer: costAnswer(t, "today for me", ledger.ByProject, "web"), Beside: []view.CostBeside{{Name: "This thread", Says: "since it began", Sum: full.Lines[0]}}},
 	} {
 		v.Names, v.Link = names, link
 		p := render.CostReport(v)
@@ -120,7 +121,7 @@ func TestChartLabels(t *testing.T) {
 		names[keys[i]] = "somebody with a rather long name"
 	}
 	var chart *slack.DataVisualizationBlock
-	for _, b := range render.CostReport(render.CostReportView{Answer: costAnswer(t, "today by user", ledger.ByUser, keys...), Names: names}).Blocks {
+	for _, b := range render.CostReport(view.CostReport{Answer: costAnswer(t, "today by user", ledger.ByUser, keys...), Names: names}).Blocks {
 		if c, ok := b.(*slack.DataVisualizationBlock); ok {
 			chart = c
 		}

@@ -20,6 +20,8 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/playground/slack"
+	"deckhand/internal/report"
+	"deckhand/internal/slackui/costs"
 	"deckhand/internal/slackui/directory"
 	"deckhand/internal/slackui/publish"
 	"deckhand/internal/slackui/render"
@@ -140,10 +142,26 @@ func (w *web) take(method string, form url.Values) bool {
 // users of web; the channel of secret has users of its own.
 type house struct {
 	*Accountant
+	api    *slackgo.Client
 	ledger *entries
 	web    *web
 	told   []string // what was whispered or said, in order
 	mu     sync.Mutex
+}
+
+// peopleOf are those of a workspace.
+type peopleOf struct{ *directory.Directory }
+
+func (p peopleOf) Names(ctx context.Context, users, channels []string, private func(id string) bool) report.Names {
+	return p.Directory.Names(ctx, users, channels, private)
+}
+
+func (p peopleOf) Zone(ctx context.Context, user string) string {
+	u, err := p.User(ctx, user)
+	if err != nil {
+		return ""
+	}
+	return u.TZ
 }
 
 var rules = access.Rules{
@@ -180,13 +198,14 @@ func newHouseWith(t *testing.T, scopes []string, digests ...Digest) *house {
 		},
 	}}
 	publisher := publish.New(api, publish.Options{Log: zap.NewNop()})
+	h.api = api
 	h.Accountant = New(Config{
-		Team: slack.TeamID, Store: h.ledger, Access: rules, People: directory.New(api, zap.NewNop()), API: api, Publisher: publisher,
-		Whisper: func(_, _, user string, page view.Page) {
-			h.tell(user + ": " + render.Shown(page, render.Options{}).Text)
-		},
-		Say: func(channel, _ string, page view.Page) {
+		Team: slack.TeamID, Store: h.ledger, Access: rules, People: peopleOf{directory.New(api, zap.NewNop())},
+		Screen: costs.Screen{API: api, Publisher: publisher, Log: zap.NewNop(), Say: func(channel, _ string, page view.Page) {
 			h.tell(channel + ": " + render.Shown(page, render.Options{}).Text)
+		}},
+		Whisper: func(_ view.Place, user string, page view.Page) {
+			h.tell(user + ": " + render.Shown(page, render.Options{}).Text)
 		},
 		Permalink: func(channel, ts string) string {
 			return "https://example.slack.com/archives/" + channel + "/" + ts

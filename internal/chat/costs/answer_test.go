@@ -24,7 +24,7 @@ import (
 // narrowed. Who may see what is access's own test.
 func TestAQuestionIsCutDown(t *testing.T) {
 	t.Parallel()
-	a := &Accountant{c: Config{Team: "T0US", People: directory.New(nil, zap.NewNop()), Access: access.Rules{
+	a := &Accountant{c: Config{Team: "T0US", People: peopleOf{directory.New(nil, zap.NewNop())}, Access: access.Rules{
 		Roles:    access.Roles{Admins: []string{"U0ADMIN"}, Users: []string{"U0USER"}},
 		Projects: map[string]access.Roles{"secret": {Users: []string{"U0SPY"}}},
 		Channels: map[string]access.Roles{"C0OPS": {Users: []string{"U0OPS"}}},
@@ -228,7 +228,7 @@ func TestPlainCostsHaveSumsBeside(t *testing.T) {
 func TestDaysAreThoseOfTheAsker(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	person, err := h.c.People.User(t.Context(), slack.UserAda)
+	person, err := h.c.People.(peopleOf).User(t.Context(), slack.UserAda)
 	if err != nil {
 		t.Fatal(err)
 	}

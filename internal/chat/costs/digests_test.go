@@ -18,7 +18,7 @@ import (
 // reports are how many digests stand in a channel.
 func (h *house) reports(t *testing.T, channel string) (n int) {
 	t.Helper()
-	history, err := h.c.API.GetConversationHistoryContext(t.Context(), &slackgo.GetConversationHistoryParameters{ChannelID: channel, Limit: 100})
+	history, err := h.api.GetConversationHistoryContext(t.Context(), &slackgo.GetConversationHistoryParameters{ChannelID: channel, Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/report"
-	"deckhand/internal/slackui/render"
 	"deckhand/internal/store/ledger"
 	"deckhand/internal/store/threads"
 )
@@ -41,7 +40,7 @@ func (a *Accountant) Answer(ctx context.Context, user string, at view.Place, wor
 			say := "costs " + q.String()
 			nearest = append(nearest, view.Choice{Say: say, Label: a.forPeople(ctx, say, q, user, at.Channel)})
 		}
-		a.c.Whisper(at.Channel, at.ThreadTS, user, view.AskBack{Sentence: wrong.Sentence, Choices: nearest, TS: at.TS})
+		a.c.Whisper(at, user, view.AskBack{Sentence: wrong.Sentence, Choices: nearest, TS: at.TS})
 		return "asked back", nil, nil
 	}
 	q, allowed := a.mayAsk(ctx, asker, q)
@@ -59,26 +58,20 @@ func (a *Accountant) Answer(ctx context.Context, user string, at view.Place, wor
 	case !private:
 		answer.SumUp(func(channel string) bool { return !access.IsDirect(channel) }) // all can read it
 	}
-	view := render.CostReportView{Answer: answer, Link: a.threadLink, Notes: allowed.Notes}
-	if view.Beside, err = a.beside(ctx, user, at, words == "", private, c); err != nil {
+	shown := view.CostReport{Answer: answer, Link: a.threadLink, Notes: allowed.Notes}
+	if shown.Beside, err = a.beside(ctx, user, at, words == "", private, c); err != nil {
 		return "", nil, err
 	}
-	view.Names = a.names(ctx, answer, q.CSV, at.Channel, allowed.People && private)
-	view.Titles = a.titles(ctx, answer, at.Channel)
+	shown.Names = a.names(ctx, answer, q.CSV, at.Channel, allowed.People && private)
+	shown.Titles = a.titles(ctx, answer, at.Channel)
 	if zone := c.Location; zone.String() != a.c.Store.TimeZone().String() {
-		view.Notes = append(view.Notes, "Days are those of "+zone.String()+".")
+		shown.Notes = append(shown.Notes, "Days are those of "+zone.String()+".")
 	}
-	d := delivery{view: view, channel: at.Channel, threadTS: at.ThreadTS}
+	d := view.CostDelivery{Report: shown, Channel: at.Channel, Thread: at.ThreadTS, CSV: q.CSV}
 	if at.Slash || private && !access.IsDirect(at.Channel) {
-		d.to = user
+		d.To = user
 	}
-	if q.CSV {
-		d.csv, err = csvFile(view)
-		if err != nil {
-			return "", nil, err
-		}
-	}
-	a.deliver(d, func(err error) {
+	a.c.Screen.Deliver(d, func(err error) {
 		if err != nil {
 			a.c.Log.Error("show an answer about costs", zap.String("user", user), zap.Error(err))
 		}
@@ -127,18 +120,18 @@ func (a *Accountant) ask(ctx context.Context, q report.Question, people bool) (r
 }
 
 // beside are the sums that people expect when they ask for nothing special.
-func (a *Accountant) beside(ctx context.Context, user string, at view.Place, plain, private bool, c report.Context) ([]render.CostBeside, error) {
+func (a *Accountant) beside(ctx context.Context, user string, at view.Place, plain, private bool, c report.Context) ([]view.CostBeside, error) {
 	if !plain {
 		return nil, nil
 	}
-	var out []render.CostBeside
+	var out []view.CostBeside
 	add := func(name, says string, q ledger.CostQuery) error {
 		q.TeamID = a.c.Team
 		sum, err := a.c.Store.Costs(ctx, q)
 		if err != nil {
 			return err
 		}
-		out = append(out, render.CostBeside{Name: name, Says: says, Sum: report.Line{CostLine: sum.Total}})
+		out = append(out, view.CostBeside{Name: name, Says: says, Sum: report.Line{CostLine: sum.Total}})
 		return nil
 	}
 	if at.Thread.ID != 0 {
@@ -162,7 +155,7 @@ func (a *Accountant) beside(ctx context.Context, user string, at view.Place, pla
 // its table, or all of them for a file. Private channels are named where the answer is
 // shown in them, and to an admin alone.
 func (a *Accountant) names(ctx context.Context, answer report.Answer, file bool, here string, admin bool) report.Names {
-	lines := render.CostRows(answer.By)
+	lines := view.CostRows(answer.By)
 	if file {
 		lines = 0
 	}
@@ -176,7 +169,7 @@ func (a *Accountant) titles(ctx context.Context, answer report.Answer, here stri
 	out := map[threads.ThreadKey]string{}
 	lines := answer.Threads
 	if answer.By == ledger.ByThread {
-		lines, _, _ = answer.Top(render.CostRows(answer.By))
+		lines, _, _ = answer.Top(view.CostRows(answer.By))
 	}
 	for _, l := range lines {
 		if l.ThreadKey.ChannelID != here || here == "" {

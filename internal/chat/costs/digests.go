@@ -4,19 +4,17 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
 	"deckhand/internal/access"
+	"deckhand/internal/chat/view"
 	"deckhand/internal/jobs"
 	"deckhand/internal/report"
-	"deckhand/internal/slackui/render"
 	"deckhand/internal/store/pg"
 )
 
@@ -103,14 +101,14 @@ func (a *Accountant) runDigest(ctx context.Context, due digestDue, again bool) e
 		return nil
 	}
 	err := a.sendDigest(ctx, d, due, again)
-	if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok && slices.Contains(deadEnds, refused.Err) {
+	if slices.Contains(deadEnds, a.c.Screen.Refused(err)) {
 		log.Error("a digest cannot be sent to where deckhand.yaml says", zap.String("to", d.To), zap.Error(err))
 		return nil // it will not be better the next time
 	}
 	return err
 }
 
-// deadEnds are Slack's words for a place that cannot be written to.
+// deadEnds are the chat's words for a place that cannot be written to.
 var deadEnds = []string{
 	"channel_not_found", "not_in_channel", "is_archived", "user_not_found", "user_not_visible", "cannot_dm_bot",
 	"restricted_action", "missing_scope", "team_access_not_granted",
@@ -138,13 +136,13 @@ func (a *Accountant) sendDigest(ctx context.Context, d Digest, due digestDue, ag
 		a.c.Log.Error("understand a digest's question", zap.String("words", d.Words()), zap.Error(err))
 		return nil
 	}
-	out := delivery{channel: d.To, mark: digestMark(due)}
+	out := view.CostDelivery{Channel: d.To, Mark: digestMark(due), CSV: q.CSV}
 	if again {
 		// The attempt before may have posted it and died before that was known.
-		there, err := a.digestIsThere(ctx, d, due, out.mark)
-		if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok {
+		there, err := a.digestIsThere(ctx, d, due, out.Mark)
+		if code := a.c.Screen.Refused(err); code != "" {
 			// Better twice than never.
-			a.c.Log.Warn("cannot see whether a digest was posted", zap.String("to", d.To), zap.String("error", refused.Err))
+			a.c.Log.Warn("cannot see whether a digest was posted", zap.String("to", d.To), zap.String("error", code))
 		} else if err != nil || there {
 			return err
 		}
@@ -156,17 +154,12 @@ func (a *Accountant) sendDigest(ctx context.Context, d Digest, due digestDue, ag
 	if isChannel(d.To) {
 		answer.SumUp(func(channel string) bool { return !access.IsDirect(channel) })
 	}
-	out.view = render.CostReportView{
+	out.Report = view.CostReport{
 		Answer: answer, Link: a.threadLink, Names: a.names(ctx, answer, q.CSV, d.To, a.isAdmin(ctx, d.To)), Notes: []string{d.says()},
 	}
-	if q.CSV {
-		if out.csv, err = csvFile(out.view); err != nil {
-			return err
-		}
-	}
 	sent := make(chan error, 1)
-	out.stale = ctx.Err
-	a.deliver(out, func(err error) { sent <- err })
+	out.Stale = ctx.Err
+	a.c.Screen.Deliver(out, func(err error) { sent <- err })
 	select {
 	case err := <-sent:
 		return err
@@ -199,20 +192,7 @@ func (a *Accountant) digestIsThere(ctx context.Context, d Digest, due digestDue,
 	if first := time.Now().Add(-digestLate); since.Before(first) || due.Due.After(time.Now()) {
 		since = first
 	}
-	history, err := a.c.API.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{
-		ChannelID: channel, Oldest: fmt.Sprintf("%d.000000", since.Unix()), Limit: 200,
-	})
-	if err != nil {
-		return false, fmt.Errorf("look for a digest: %w", err)
-	}
-	for _, m := range history.Messages {
-		for _, b := range m.Blocks.BlockSet {
-			if b.ID() == mark {
-				return true, nil
-			}
-		}
-	}
-	return false, nil
+	return a.c.Screen.Delivered(ctx, channel, since, mark)
 }
 
 func isChannel(id string) bool { return strings.HasPrefix(id, "C") || strings.HasPrefix(id, "G") }

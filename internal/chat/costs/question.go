@@ -40,11 +40,11 @@ func (a *Accountant) zoneOf(ctx context.Context, user string) *time.Location {
 	if !a.c.AskersTimeZone {
 		return zone
 	}
-	u, err := a.c.People.User(ctx, user)
-	if err != nil || u.TZ == "" || u.TZ == "Local" {
+	name := a.c.People.Zone(ctx, user)
+	if name == "" || name == "Local" {
 		return zone
 	}
-	if own, err := time.LoadLocation(u.TZ); err == nil {
+	if own, err := time.LoadLocation(name); err == nil {
 		return own
 	}
 	return zone

@@ -1,33 +1,27 @@
-// Package costs answers what people ask about costs in Slack: mentions, the slash
+// Package costs answers what people ask about costs in a chat: mentions, the slash
 // command and the home tab, and digests that come by themselves. It understands the
 // question by package report, has it cut down to what the person may see by package
-// access, and delivers the answer in the richest rendering that Slack takes: a native
-// chart or a picture, a table or plain text, and a file.
+// access, and has its [Screen] show the answer.
 //
 //	question.go   words → a question
 //	rights.go     a question → what of it the person may see
 //	answer.go     a question → an answer, to all or to one
-//	delivery.go   an answer → a message and files
 //	schedule.go   digests, and when they are due
 //	digests.go    a digest that is due → a message, once
 //	home.go       the home tab's sums
 //
-// The package renders nothing (render does) and paces nothing (publish does). It starts
-// no goroutines; all of it is safe for concurrent use.
+// It starts no goroutines; all of it is safe for concurrent use.
 package costs
 
 import (
 	"context"
 	"time"
 
-	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 
 	"deckhand/internal/access"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/report"
-	"deckhand/internal/slackui/directory"
-	"deckhand/internal/slackui/publish"
 	"deckhand/internal/store/pg"
 	"deckhand/internal/store/threads"
 )
@@ -40,26 +34,37 @@ type Store interface {
 	TimeZone() *time.Location
 }
 
-// API is what is asked of Slack's Web API: a [slack.Client].
-type API interface {
-	PostMessageContext(ctx context.Context, channelID string, options ...slack.MsgOption) (channel, ts string, err error)
-	PostEphemeralContext(ctx context.Context, channelID, userID string, options ...slack.MsgOption) (ts string, err error)
-	UploadFileContext(ctx context.Context, p slack.UploadFileParameters) (*slack.FileSummary, error)
-	GetConversationHistoryContext(ctx context.Context, p *slack.GetConversationHistoryParameters) (*slack.GetConversationHistoryResponse, error)
+// Screen shows answers.
+type Screen interface {
+	// Deliver sends an answer. done is called once the message is there, or with why it will never be; the
+	// files follow.
+	Deliver(d view.CostDelivery, done func(error))
+	// Delivered reports whether an answer with this mark stands in a channel since some time.
+	Delivered(ctx context.Context, channel string, since time.Time, mark string) (bool, error)
+	// Refused is the chat's word for why it did not do something, or empty.
+	Refused(err error) string
+}
+
+// People are who they are now.
+type People interface {
+	Establish(ctx context.Context, team, user, channel string, ask func(access.Facts) access.Answer) access.Answer
+	Name(ctx context.Context, user string) string
+	// Names looks up what people and channels are called; private says which private channels may be named.
+	Names(ctx context.Context, people, channels []string, private func(id string) bool) report.Names
+	Direct(ctx context.Context, user string) (channel string, err error)
+	// Zone names the time zone in which a person lives; empty if that is not known.
+	Zone(ctx context.Context, user string) string
 }
 
 // Config is what an accountant needs. All but Digests and AskersTimeZone is required.
 type Config struct {
-	Team      string
-	Store     Store
-	Access    access.Rules
-	People    *directory.Directory
-	API       API
-	Publisher *publish.Scheduler
-	// Whisper answers one person so that nobody else sees it, Say posts into a thread;
-	// threadTS is empty outside of threads.
-	Whisper func(channel, threadTS, user string, page view.Page)
-	Say     func(channel, threadTS string, page view.Page)
+	Team   string
+	Store  Store
+	Access access.Rules
+	People People
+	Screen Screen
+	// Whisper answers one person so that nobody else sees it.
+	Whisper func(at view.Place, user string, page view.Page)
 	// Permalink is the address of a message, or empty.
 	Permalink func(channel, ts string) string
 	Redact    func(string) string
