@@ -49,7 +49,7 @@ const toldMax = 70
 var forcePush = regexp.MustCompile(`^git push (?:--force|-f|--force-with-lease) ([\w./-]+) ([\w./-]+)$`)
 
 // subjectOf takes a tool call apart, its object in at most most units.
-func (c *card) subjectOf(a approvals.Approval, most int) subject {
+func (c *asking) subjectOf(a approvals.Approval, most int) subject {
 	s := subject{request: describe(a), ago: ago(a)}
 	s.raw = c.o.redact(s.pre)
 	whole, found := plaintext.Reveal(s.raw)
@@ -116,7 +116,7 @@ func ago(a approvals.Approval) string {
 
 // facts are those about a call, what it touches in about most units, and the fields that are
 // not shown apart.
-func (c *card) facts(s subject, most int) []string {
+func (c *asking) facts(s subject, most int) []string {
 	facts := escapeAll(s.facts)
 	if touches := c.touches(most); touches != "" {
 		facts = append(facts, touches)
@@ -131,7 +131,7 @@ func (c *card) facts(s subject, most int) []string {
 }
 
 // risks are the marks that the policy put on a call.
-func (c *card) risks() string {
+func (c *asking) risks() string {
 	const most = 8
 	var marks []string
 	for i, r := range c.a.Risks {
@@ -169,7 +169,7 @@ func (c *card) tool() {
 }
 
 // headline is what a call does, and where, in words.
-func (c *card) headline(s subject) string {
+func (c *asking) headline(s subject) string {
 	if push := c.pushHeadline(); push != "" {
 		return push
 	}
@@ -181,7 +181,7 @@ func (c *card) headline(s subject) string {
 }
 
 // asks begins a notification: who asks for what, for which task and why.
-func (c *card) asks(s subject) string {
+func (c *asking) asks(s subject) string {
 	who := ""
 	if c.a.RequestedBy != "" && c.o.Calling != nil {
 		who = joinNonEmpty(": ", mrkdwn.EscapeWithin(c.o.Calling.Name(c.a.RequestedBy), 80), c.task())
@@ -191,7 +191,7 @@ func (c *card) asks(s subject) string {
 
 // why says for which task a call is, and the model's own reason, or who asks for a host, in
 // about most units.
-func (c *card) why(s subject, most int) string {
+func (c *asking) why(s subject, most int) string {
 	task := ""
 	if !c.isCopy() && c.a.RequestedBy != "" { // else where has it
 		if task = "asked by " + c.person(c.a.RequestedBy); c.task() != "" {
@@ -203,7 +203,7 @@ func (c *card) why(s subject, most int) string {
 
 // reason is the model's own: its description of the call, or the last sentences that it said
 // before.
-func (c *card) reason(s subject, most int) string {
+func (c *asking) reason(s subject, most int) string {
 	said := s.why
 	switch {
 	case isHost(c.a):
@@ -242,7 +242,7 @@ func (s subject) inShort() string {
 
 // excerpt is the beginning of a call's input for a notification, on lines of its
 // own.
-func (c *card) excerpt(s subject, most int) string {
+func (c *asking) excerpt(s subject, most int) string {
 	if s.raw == "" || s.told { // the headline has it
 		return ""
 	}

@@ -28,7 +28,7 @@ func Card(list []approvals.Approval, o Options) Page {
 	if len(list) == 0 {
 		return Sentence("There is nothing to decide here.")
 	}
-	c := card{o: o}
+	c := cardOf(approvals.Approval{}, o)
 	switch {
 	case !slices.ContainsFunc(list, func(a approvals.Approval) bool { return a.Status == approvals.Pending }):
 		return c.decided(list)
@@ -45,14 +45,22 @@ func Card(list []approvals.Approval, o Options) Page {
 	}
 }
 
-// card collects a card's blocks.
-type card struct {
+// card draws a card.
+type card struct{ asking }
+
+// asking says in words what is asked for, why, and who decides.
+type asking struct{ drawing }
+
+// drawing collects a card's blocks.
+type drawing struct {
 	a      approvals.Approval // the one being drawn
 	o      Options
 	room   int // units for what is asked
 	blocks []slack.Block
 	text   string
 }
+
+func cardOf(a approvals.Approval, o Options) card { return card{asking{drawing{a: a, o: o}}} }
 
 func (c *card) one(a approvals.Approval) {
 	c.a = a
@@ -67,10 +75,10 @@ func (c *card) one(a approvals.Approval) {
 	}
 }
 
-func (c *card) pending() bool { return c.a.Status == approvals.Pending }
+func (c *drawing) pending() bool { return c.a.Status == approvals.Pending }
 
 // isCopy reports whether the card is a direct message beside the one in the thread.
-func (c *card) isCopy() bool { return c.o.Calling != nil && c.o.Calling.Copy }
+func (c *drawing) isCopy() bool { return c.o.Calling != nil && c.o.Calling.Copy }
 
 // where says on a copy where its request comes from.
 func (c *card) where() {
@@ -85,7 +93,7 @@ func (c *card) where() {
 }
 
 // task is the title of the thread, which is what somebody asked for in it first.
-func (c *card) task() string {
+func (c *drawing) task() string {
 	if c.a.Title == "" {
 		return ""
 	}
@@ -93,7 +101,7 @@ func (c *card) task() string {
 }
 
 // link is a link to the thread of a copy; empty where nobody else can open it.
-func (c *card) link(label string) string {
+func (c *drawing) link(label string) string {
 	if c.o.Calling.Thread == "" {
 		return ""
 	}
@@ -102,7 +110,7 @@ func (c *card) link(label string) string {
 
 // id is a new block id. It changes with the status and the votes, so that clients
 // do not keep anything of the old card.
-func (c *card) id() string {
+func (c *drawing) id() string {
 	state := string(c.a.Status)
 	if c.a.Edited.Times > 0 {
 		state += "+" + strconv.Itoa(c.a.Edited.Times) + "+"
@@ -113,23 +121,23 @@ func (c *card) id() string {
 	return plaintext.Clip(c.a.ID, 200) + ":" + state + ":" + strconv.Itoa(len(c.blocks))
 }
 
-func (c *card) add(b slack.Block) { c.blocks = append(c.blocks, b) }
+func (c *drawing) add(b slack.Block) { c.blocks = append(c.blocks, b) }
 
-func (c *card) section(text string) { c.add(section(c.id(), text)) }
+func (c *drawing) section(text string) { c.add(section(c.id(), text)) }
 
-func (c *card) context(lines ...string) {
+func (c *drawing) context(lines ...string) {
 	if text := joinNonEmpty("\n", lines...); text != "" {
 		c.add(contextBlock(c.id(), text))
 	}
 }
 
 // actions adds buttons.
-func (c *card) actions(buttons []slack.BlockElement) {
+func (c *drawing) actions(buttons []slack.BlockElement) {
 	c.add(slack.NewActionBlock(c.id(), buttons...))
 }
 
 // fits reports whether Slack takes the blocks as one message.
-func (c *card) fits() bool {
+func (c *drawing) fits() bool {
 	n := 0
 	for _, b := range c.blocks {
 		n += blockWidth(b)
@@ -213,7 +221,7 @@ func textWidth(t *slack.TextBlockObject) int {
 
 // toolButtons are the buttons of a pending tool call, and the menu of what else can be done.
 // number is what tells it from others beside it, or empty.
-func (c *card) toolButtons(number string) []slack.BlockElement {
+func (c *asking) toolButtons(number string) []slack.BlockElement {
 	label, style := "Approve", slack.StylePrimary
 	if c.a.Terms.Dangerous {
 		label, style = "Approve…", slack.StyleDanger
@@ -226,7 +234,7 @@ func (c *card) toolButtons(number string) []slack.BlockElement {
 
 // more is the menu beside the buttons: each of its entries opens something. [ParseMore] reads
 // what was chosen.
-func (c *card) more() *slack.OverflowBlockElement {
+func (c *drawing) more() *slack.OverflowBlockElement {
 	a := c.a
 	var options []*slack.OptionBlockObject
 	add := func(action, value, label string) {

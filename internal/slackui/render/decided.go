@@ -28,7 +28,7 @@ func notRun(r ask.Request) bool {
 }
 
 // decision says how a request ended, and who ended it.
-func (v *turnView) decision(r ask.Request) string {
+func (v *turnWords) decision(r ask.Request) string {
 	verb, ended, kind := "approved", "", view.Tools[r.ToolName]
 	switch r.Status {
 	case approvals.Allowed:
@@ -66,7 +66,7 @@ func (v *turnView) decision(r ask.Request) string {
 }
 
 // reason quotes what the decider wrote.
-func (v *turnView) reason(r ask.Request) string {
+func (v *turnWords) reason(r ask.Request) string {
 	if r.Reason == "" || !notRun(r) {
 		return ""
 	}
@@ -86,7 +86,7 @@ func (v *turnView) requests(items []claude.Item) (out []segment) {
 }
 
 // requestLine is a request by itself.
-func (v *turnView) requestLine(r ask.Request) string {
+func (v *turnWords) requestLine(r ask.Request) string {
 	what := mrkdwn.Escape(plaintext.Clip(view.ToolName(r.ToolName), 40))
 	if r.Host != "" {
 		what = "Reach " + mrkdwn.CodeWithin(v.o.redact(r.Host), argMax)
@@ -98,7 +98,7 @@ func (v *turnView) requestLine(r ask.Request) string {
 }
 
 // answers are what people have answered, each below its question.
-func (v *turnView) answers(t *claude.ToolUse, r ask.Request) string {
+func (v *turnWords) answers(t *claude.ToolUse, r ask.Request) string {
 	var lines []string
 	for _, q := range gjson.GetBytes(t.Input, "questions.#.question").Array() {
 		if answer, ok := r.Answers[q.String()]; ok {
@@ -109,7 +109,7 @@ func (v *turnView) answers(t *claude.ToolUse, r ask.Request) string {
 }
 
 // approvedPlan is the text of a plan that people have approved, which the thread keeps.
-func (v *turnView) approvedPlan(t *claude.ToolUse) string {
+func (v *turnWords) approvedPlan(t *claude.ToolUse) string {
 	if t.Name != view.PlanTool || v.asked[t.ID].Status != approvals.Allowed {
 		return ""
 	}
@@ -119,7 +119,7 @@ func (v *turnView) approvedPlan(t *claude.ToolUse) string {
 // decidedLine is an approval that has ended as one line, without what came out of its call.
 func decidedLine(a approvals.Approval, o Options) string {
 	r := ask.RequestOf(a)
-	v := &turnView{o: o, workspace: a.Workspace, asked: map[string]ask.Request{a.ToolUseID: r}}
+	v := &turnWords{o: o, workspace: a.Workspace, asked: map[string]ask.Request{a.ToolUseID: r}}
 	if r.Host != "" {
 		return v.requestLine(r)
 	}

@@ -34,7 +34,7 @@ func fieldInput(f view.FormField, value string) slack.Block {
 // EditModal is the modal in which somebody changes what a call is about to do. ok is false
 // if it may not be changed, or cannot be.
 func EditModal(a approvals.Approval, o Options) (v slack.ModalViewRequest, ok bool) {
-	c := card{a: a, o: o}
+	c := cardOf(a, o)
 	text, _ := view.Editable(a, o.redact)
 	if text == "" {
 		return v, false

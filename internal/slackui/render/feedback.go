@@ -16,7 +16,7 @@ import (
 
 // feedback are the buttons below the answer of a turn that is done; nil where the model
 // has said nothing, or the turn ended otherwise.
-func (v *turnView) feedback(blockID string) slack.Block {
+func (v *turnWords) feedback(blockID string) slack.Block {
 	if !v.ended || v.t.State != agent.TurnDone || v.t.Continue || !v.said() {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (v *turnView) feedback(blockID string) slack.Block {
 	return slack.NewContextActionsBlock(blockID, slack.NewFeedbackButtonsBlockElement(view.ActionFeedback, good, bad))
 }
 
-func (v *turnView) said() bool {
+func (v *turnWords) said() bool {
 	for i := range v.t.Content.Items {
 		if it := &v.t.Content.Items[i]; it.Kind == claude.ItemText && it.ParentID == "" && strings.TrimSpace(it.Text) != "" {
 			return true

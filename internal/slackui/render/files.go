@@ -66,9 +66,9 @@ func FullText(t agent.TurnView, o Options) string {
 	return plaintext.Printable(o.redact(strings.Join(texts, "\n\n")))
 }
 
-func (v *turnView) answerName() string { return "answer-" + strconv.FormatInt(v.t.ID, 10) + ".md" }
+func (v *turnWords) answerName() string { return "answer-" + strconv.FormatInt(v.t.ID, 10) + ".md" }
 
-func (v *turnView) tableName(n int) string {
+func (v *turnWords) tableName(n int) string {
 	return "table-" + strconv.FormatInt(v.t.ID, 10) + "-" + strconv.Itoa(n+1) + ".csv"
 }
 
@@ -77,7 +77,7 @@ const tablesMost = 5
 
 // readable is markdown with the beginnings of its big tables, if the whole can be attached.
 // over says that nothing is written below it any more.
-func (v *turnView) readable(markdown string, over bool) string {
+func (v *turnWords) readable(markdown string, over bool) string {
 	if !v.o.Files {
 		return markdown
 	}

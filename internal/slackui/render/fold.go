@@ -23,7 +23,7 @@ const goesOn = "✂️ _The rest comes as a file when all of it is written._"
 // folds reports whether a text that is to stand in so much room is folded: it fills more than
 // a page, or it is being written and may. What is shown of it meanwhile is shown when it is
 // whole, too.
-func (v *turnView) folds(s segment, room int) bool {
+func (v *turnWords) folds(s segment, room int) bool {
 	switch {
 	case !v.o.Files || s.text == "" || room < foldLeast:
 		return false

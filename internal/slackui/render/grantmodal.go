@@ -40,7 +40,7 @@ func scopeLabel(s approvals.GrantScope, project string) string {
 // in this thread, for an hour.
 func GrantModal(a approvals.Approval, offers []view.GrantOffer, scopes []approvals.GrantScope, below bool, o Options) slack.ModalViewRequest {
 	v := modal("Always allow", view.CallbackGrant, view.Ref(a))
-	c := card{a: a, o: o}
+	c := cardOf(a, o)
 	c.asked(600)
 	if len(offers) == 0 || len(scopes) == 0 {
 		v.Submit, v.Close = nil, plain("Close", modalTitle)
@@ -175,7 +175,7 @@ func (c *card) offerLabel(number int, g view.GrantOffer) *slack.TextBlockObject 
 func ConfirmModal(a approvals.Approval, o Options) slack.ModalViewRequest {
 	v := modal("Approve this?", view.CallbackConfirm, view.Ref(a))
 	v.Submit = plain("Approve", modalTitle)
-	c := card{a: a, o: o}
+	c := cardOf(a, o)
 	chunks, deceits := inputChunksOf(a, o)
 	s := c.subjectOf(a, objectMax)
 	c.section(joinNonEmpty("\n", c.headline(s), c.risks()))

@@ -40,7 +40,7 @@ func addWaiting(h view.Home, add func(slack.Block)) {
 // little room, who asked where, and what can be done about it here.
 func waitingBlocks(w view.HomeApproval, number string, redact func(string) string) []slack.Block {
 	a := w.Approval
-	c := card{a: a, o: Options{Redact: redact}}
+	c := cardOf(a, Options{Redact: redact})
 	where := "its thread"
 	if mrkdwn.IsID(a.ChannelID) {
 		where = "<#" + a.ChannelID + ">"

@@ -41,7 +41,7 @@ func (r *request) host(s *view.FieldSet) bool {
 }
 
 // asker says which command wanted to reach a host, in about most units.
-func (c *card) asker(most int) string {
+func (c *asking) asker(most int) string {
 	reason := c.o.redact(c.a.DecisionReason)
 	if reason == "" {
 		return ""

@@ -27,7 +27,7 @@ const (
 func ApprovalInput(a approvals.Approval, page int, o Options) slack.ModalViewRequest {
 	chunks, deceits := inputChunksOf(a, o)
 	v := modal("The whole input", view.CallbackInput, view.InputPage{ApprovalID: a.ID, Page: page}.String())
-	c := card{a: a, o: o}
+	c := cardOf(a, o)
 	showPages(&v, chunks, page, pages{
 		heading: "*" + mrkdwn.Escape(view.ToolName(a.ToolName)) + "*", of: "in all fields", note: c.allGrounds(a.Terms, 600),
 		deceits: deceits, action: view.ActionViewPage, at: func(page int) string { return view.InputPage{ApprovalID: a.ID, Page: page}.String() },
@@ -240,7 +240,7 @@ func DenyReason(a approvals.Approval, o Options) slack.ModalViewRequest {
 	v := modal(title, view.CallbackDenyReason, a.ID)
 	v.Submit = plain(title, modalTitle)
 	if a.Kind == approvals.Tool {
-		c := card{a: a, o: o}
+		c := cardOf(a, o)
 		c.asked(600)
 		v.Blocks.BlockSet = c.blocks
 	}
@@ -261,7 +261,7 @@ func AnswerOther(a approvals.Approval, o Options) slack.ModalViewRequest {
 		v.Blocks.BlockSet = append(v.Blocks.BlockSet, section("none", "These questions cannot be answered here. Skip them, and write into the thread instead."))
 		return v
 	}
-	c := card{a: a, o: o}
+	c := cardOf(a, o)
 	for i, q := range list {
 		n := strconv.Itoa(i)
 		v.Blocks.BlockSet = append(v.Blocks.BlockSet, section("t"+n, c.questionText(q, 1800)))

@@ -116,7 +116,7 @@ func pullReviews(p forges.Pull, text func(string, int) string) string {
 
 // pullHeadline is what becomes of a pull request, in a line; empty for a call that is about
 // none. what is what is pushed for it.
-func (c *card) pullHeadline(what string) string {
+func (c *asking) pullHeadline(what string) string {
 	p := *c.a.Push.Pull
 	if c.a.Edited.Times > 0 && p.Number == 0 { // as people have it now
 		in := struct {
@@ -143,7 +143,7 @@ func (c *card) pullHeadline(what string) string {
 }
 
 // reviewers says whom the forge is to ask for a review of a pull request that is opened.
-func (c *card) reviewers(p *forges.PushPull) string {
+func (c *asking) reviewers(p *forges.PushPull) string {
 	var names []string
 	for _, name := range p.Reviewers {
 		names = append(names, c.code(name, 60))

@@ -27,7 +27,7 @@ const (
 
 // pushHeadline is what leaves, in a line; empty for a call that is no push, or one of which
 // nothing is known.
-func (c *card) pushHeadline() string {
+func (c *asking) pushHeadline() string {
 	p := c.a.Push
 	if p != nil && p.Pull != nil && p.Pull.Head != "" {
 		return c.pullHeadline("")
@@ -66,7 +66,7 @@ func (c *card) pushHeadline() string {
 func branchName(r forges.PushRef) string { return strings.TrimPrefix(r.Name, "refs/heads/") }
 
 // code is a text of a stranger's in a line.
-func (c *card) code(s string, most int) string {
+func (c *drawing) code(s string, most int) string {
 	return mrkdwn.CodeWithin(c.o.redact(plaintext.OneLine(s)), most)
 }
 
@@ -134,7 +134,7 @@ func (c *card) pushed() {
 
 // pushFiles names some of so many files, those that give orders or the others, in at most so
 // many units.
-func (c *card) pushFiles(r forges.PushRef, orders bool, most, all, room int) string {
+func (c *asking) pushFiles(r forges.PushRef, orders bool, most, all, room int) string {
 	var parts []string
 	for _, f := range r.Files {
 		if f.Orders != orders || len(parts) == most {
@@ -197,7 +197,7 @@ func between(is, was, from, to string) string {
 }
 
 // pushCommits are some of so many commits, a line each, in at most so many units.
-func (c *card) pushCommits(list forges.PushCommits, most, room int) string {
+func (c *asking) pushCommits(list forges.PushCommits, most, room int) string {
 	var lines []string
 	for _, one := range list.Some[:min(len(list.Some), most)] {
 		line := c.code(one.ID[:min(len(one.ID), pushIDShort)], 20) + " " + c.code(one.Subject, 120) + " by " + c.code(one.Author, 80)
@@ -218,7 +218,7 @@ func pushCost(p *forges.Push) string {
 }
 
 // pushRan says what the turn ran since it changed a file last.
-func (c *card) pushRan(p *forges.Push) string {
+func (c *asking) pushRan(p *forges.Push) string {
 	var parts []string
 	for _, r := range p.Ran {
 		mark := "✅ "

@@ -53,7 +53,7 @@ func oneOrMany(n int, one, many string) string {
 }
 
 // questionText is a question in about most units, and how much does not fit.
-func (c *card) questionText(q view.Question, most int) string {
+func (c *asking) questionText(q view.Question, most int) string {
 	whole := plaintext.Visible(c.o.redact(q.Question))
 	text := mrkdwn.EscapeLines(whole, most)
 	if text != mrkdwn.Escape(whole) {
@@ -69,7 +69,7 @@ func (c *card) questionText(q view.Question, most int) string {
 }
 
 // questionBrief is a question in its own words, in about most units.
-func (c *card) questionBrief(most int) string {
+func (c *asking) questionBrief(most int) string {
 	_, words := c.name(c.a)
 	if words == "" {
 		return "a question"
@@ -78,7 +78,7 @@ func (c *card) questionBrief(most int) string {
 }
 
 // options is the element to choose with, nil when there is nothing to choose from.
-func (c *card) options(q view.Question) slack.BlockElement {
+func (c *asking) options(q view.Question) slack.BlockElement {
 	var list []*slack.OptionBlockObject
 	for i, option := range q.Options[:min(len(q.Options), view.OptionsMax)] {
 		label := plaintext.OneLine(c.o.redact(option.Label))

@@ -78,7 +78,7 @@ func (v *turnView) begins() bool {
 }
 
 // sentences are a text without the one that is being written, if there is another.
-func (v *turnView) sentences(text string) string {
+func (v *turnWords) sentences(text string) string {
 	items := v.t.Content.Items
 	if last := len(items) - 1; last < 0 || items[last].Kind != claude.ItemText || items[last].Final {
 		return text

@@ -10,7 +10,7 @@ import (
 // decide, and has no buttons: what is approved is read on its card.
 func Reminder(v view.Reminder) Page {
 	a := v.Approval
-	c := card{a: a, o: Options{Redact: v.Redact}}
+	c := cardOf(a, Options{Redact: v.Redact})
 	lead := "⏰ "
 	if v.Escalation {
 		lead = "🚨 "

@@ -75,7 +75,7 @@ func (c *card) rows(list []approvals.Approval) Page {
 
 // prepare fills a pending row in, all but its input.
 func (c *card) prepare(r *row) {
-	in := card{a: r.a, o: c.o}
+	in := cardOf(r.a, c.o)
 	r.subject = in.subjectOf(r.a, rowObject)
 	verb, rest := r.subject.verb, r.subject.name
 	switch r.a.Kind {
@@ -111,7 +111,7 @@ func (c *card) prepare(r *row) {
 }
 
 // plainSubject is a text as a call without an object.
-func (c *card) plainSubject(text string) subject {
+func (c *asking) plainSubject(text string) subject {
 	s := subject{raw: c.o.redact(text)}
 	whole, found := plaintext.Reveal(s.raw)
 	s.whole, s.cautions = whole, found.Warnings()
@@ -219,7 +219,8 @@ func gather(lines []string, most int) (texts []string) {
 
 // drawRow draws a pending row. One that is decided together with others has its menu alone.
 func (c *card) drawRow(r *row, room int, roomy, together bool) {
-	in := card{a: r.a, o: c.o, blocks: c.blocks}
+	in := cardOf(r.a, c.o)
+	in.blocks = c.blocks
 	if roomy {
 		in.add(slack.NewDividerBlock())
 	}
@@ -256,7 +257,7 @@ func waiting(more []*row) string {
 
 // name says in a few words what is asked for: a verb and an object, which is
 // redacted and not yet cut.
-func (c *card) name(a approvals.Approval) (verb, object string) {
+func (c *drawing) name(a approvals.Approval) (verb, object string) {
 	switch a.Kind {
 	case approvals.Question:
 		if list, _, err := view.Questions(a); err == nil {
@@ -295,7 +296,7 @@ func (r *row) brief(most int) string {
 }
 
 // brief names the card's own request likewise.
-func (c *card) brief(most int) string {
+func (c *asking) brief(most int) string {
 	r := row{a: c.a}
 	r.verb, r.object = c.name(c.a)
 	return r.brief(most)

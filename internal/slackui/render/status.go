@@ -15,7 +15,7 @@ import (
 
 // todos is the model's list of work, while something is left of it. It may be left
 // from an earlier turn.
-func (v *turnView) todos() string {
+func (v *turnWords) todos() string {
 	const most = 12
 	list := v.t.Content.Todos
 	done := 0
@@ -54,7 +54,7 @@ func (v *turnView) todos() string {
 }
 
 // status says what the turn is doing, or how it ended.
-func (v *turnView) status() string {
+func (v *turnWords) status() string {
 	if v.ended {
 		return v.footer()
 	}
@@ -79,7 +79,7 @@ func (v *turnView) status() string {
 }
 
 // quiet says since when nothing was heard, if there is anything to tell of that.
-func (v *turnView) quiet() string {
+func (v *turnWords) quiet() string {
 	q := v.t.Quiet
 	switch {
 	case q == nil:
@@ -92,14 +92,14 @@ func (v *turnView) quiet() string {
 
 // saysItWaits reports whether a line of a sheet says all that the status would: that one
 // call waits for people.
-func (v *turnView) saysItWaits(s sheet) bool {
+func (v *turnWords) saysItWaits(s sheet) bool {
 	return v.t.Waiting == 1 && !v.t.Parked && slices.ContainsFunc(s.segments, func(p segment) bool {
 		return p.run != nil && slices.ContainsFunc(p.run.tools, func(it *claude.Item) bool { return it.Tool.State == claude.ToolAsked })
 	})
 }
 
 // awaitedNow is what the call that is asked about waits for.
-func (v *turnView) awaitedNow() string {
+func (v *turnWords) awaitedNow() string {
 	for i := range v.t.Content.Items {
 		if t := v.t.Content.Items[i].Tool; t != nil && t.State == claude.ToolAsked {
 			return awaited(t)
@@ -109,7 +109,7 @@ func (v *turnView) awaitedNow() string {
 }
 
 // nothingRan reports whether the model wanted to use tools, and none of these uses was allowed.
-func (v *turnView) nothingRan() bool {
+func (v *turnWords) nothingRan() bool {
 	some := false
 	for i := range v.t.Content.Items {
 		switch t := v.t.Content.Items[i].Tool; {
@@ -124,7 +124,7 @@ func (v *turnView) nothingRan() bool {
 }
 
 // footer sums an ended turn up.
-func (v *turnView) footer() string {
+func (v *turnWords) footer() string {
 	t := v.t
 	var parts []string
 	switch t.State {
@@ -176,7 +176,7 @@ func (v *turnView) footer() string {
 }
 
 // left names the programs that the turn has left running.
-func (v *turnView) left() string {
+func (v *turnWords) left() string {
 	if len(v.t.Left) == 0 {
 		return ""
 	}

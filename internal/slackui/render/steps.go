@@ -41,7 +41,7 @@ func stepsButton(turnID int64) *slack.ButtonBlockElement {
 func Steps(s view.Steps, o Options) slack.ModalViewRequest {
 	v := modal("Steps of this turn", view.CallbackSteps, s.Page.String())
 	v.Submit, v.Close = nil, plain("Close", modalTitle)
-	w := &stepsWindow{shown: s, o: o, v: &turnView{o: o, workspace: o.Workspace, ended: !s.Steps.Running}}
+	w := &stepsWindow{shown: s, o: o, v: &turnWords{o: o, workspace: o.Workspace, ended: !s.Steps.Running}}
 	switch {
 	case s.Page.Step == 0:
 		w.list()
@@ -58,7 +58,7 @@ func Steps(s view.Steps, o Options) slack.ModalViewRequest {
 type stepsWindow struct {
 	shown  view.Steps
 	o      Options
-	v      *turnView
+	v      *turnWords
 	blocks []slack.Block
 }
 

@@ -84,7 +84,7 @@ func (v *turnView) stream(s sheet, number int) *Stream {
 }
 
 // grows reports whether the last text of the turn is being written.
-func (v *turnView) grows() bool {
+func (v *turnWords) grows() bool {
 	n := len(v.t.Content.Items) - 1
 	if v.ended || n < 0 || v.t.Content.Items[n].Final {
 		return false
@@ -99,7 +99,7 @@ func StreamID(turn, page string) string { return "turn:" + turn + ":stream:" + p
 // seam is up to where a cleaned text that is being written can be shown for good: the last
 // end of a line, as each line is judged by itself, or the last end of a sentence where
 // nothing is open that later text would close.
-func (v *turnView) seam(s string) int {
+func (v *turnWords) seam(s string) int {
 	items := v.t.Content.Items
 	whole := items[len(items)-1].Text
 	said := strings.TrimRight(whole, " \t\n")
@@ -139,7 +139,7 @@ func closed(s string) bool {
 }
 
 // task is a tool use as a task of a stream.
-func (v *turnView) task(it *claude.Item) *Task {
+func (v *turnWords) task(it *claude.Item) *Task {
 	t := it.Tool
 	title := plaintext.Visible(view.ToolName(t.Name))
 	if arg := v.argument(t); arg != "" {
@@ -165,7 +165,7 @@ func (v *turnView) task(it *claude.Item) *Task {
 }
 
 // plan is the model's list of work as tasks, while something is left of it.
-func (v *turnView) plan() []Task {
+func (v *turnWords) plan() []Task {
 	if v.todos() == "" {
 		return nil
 	}

@@ -19,7 +19,7 @@ func (c *card) provenance() {
 }
 
 // origin says who asked, and where it happens. Each part has about most units.
-func (c *card) origin(most int) string {
+func (c *asking) origin(most int) string {
 	var parts []string
 	if c.a.RequestedBy != "" {
 		parts = append(parts, "asked by "+c.person(c.a.RequestedBy))
@@ -34,7 +34,7 @@ func (c *card) origin(most int) string {
 }
 
 // person names somebody, without a mention if the card does not call them.
-func (c *card) person(id string) string {
+func (c *drawing) person(id string) string {
 	if c.o.mentions(c.a, id) {
 		return mentionAny(id)
 	}
@@ -44,7 +44,7 @@ func (c *card) person(id string) string {
 // grounds say which rule asks, or which default that is not everybody's, and why, and what
 // the CLI's own reason is. A decided call's rule may stand in how it ended instead. Which
 // rule would allow it is said where all of a request is shown.
-func (c *card) grounds(most int) string {
+func (c *asking) grounds(most int) string {
 	t := c.a.Terms
 	if _, isRule := policy.Told(t.Rule); !isRule && (policy.ForRules(t.Because) || c.a.Edited.Times > 0) { // it is of what was asked
 		t.Because = ""
@@ -54,7 +54,7 @@ func (c *card) grounds(most int) string {
 	return c.allGrounds(t, most)
 }
 
-func (c *card) allGrounds(t approvals.Terms, most int) string {
+func (c *asking) allGrounds(t approvals.Terms, most int) string {
 	var parts []string
 	because := mrkdwn.EscapeWithin(c.o.redact(plaintext.OneLine(t.Because)), most)
 	rule, isRule := policy.Told(t.Rule)
@@ -73,7 +73,7 @@ func (c *card) allGrounds(t approvals.Terms, most int) string {
 }
 
 // deciders say how many have to approve, who has, and who may.
-func (c *card) deciders() string {
+func (c *asking) deciders() string {
 	if c.a.Kind == approvals.Question {
 		return ""
 	}
@@ -102,7 +102,7 @@ func (c *card) deciders() string {
 
 // sent are the names of those who have the card as a direct message; empty where they are too
 // many to be named, or not known.
-func (c *card) sent() string {
+func (c *asking) sent() string {
 	if c.o.Calling.Sent == nil || c.o.Calling.Direct == 0 {
 		return ""
 	}
@@ -122,7 +122,7 @@ const whoMay = "Whoever may approve"
 
 // whoDecides begins a sentence about a pending request that everybody in the thread reads:
 // with those who are called, if they are one or two, and one of them is enough.
-func (c *card) whoDecides() string {
+func (c *asking) whoDecides() string {
 	call := c.o.Calling
 	if call == nil && c.a.Kind == approvals.Question {
 		return "The person who asked"
@@ -153,7 +153,7 @@ const namedMost = 2
 func (c *card) allDecide(list []*row) string {
 	said := ""
 	for i, r := range list {
-		one := card{a: r.a, o: c.o}
+		one := cardOf(r.a, c.o)
 		if who := one.whoDecides(); i == 0 {
 			said = who
 		} else if who != said {
@@ -164,7 +164,7 @@ func (c *card) allDecide(list []*row) string {
 }
 
 // votes say how many people have to approve where one is not enough, and who has.
-func (c *card) votes() string {
+func (c *asking) votes() string {
 	voted, quorum := allowers(c.a), c.a.Terms.Quorum
 	switch {
 	case quorum <= 1:
@@ -176,7 +176,7 @@ func (c *card) votes() string {
 }
 
 // deadline says until when it can be decided, and what happens then.
-func (c *card) deadline() string {
+func (c *asking) deadline() string {
 	if c.a.ExpiresAt.IsZero() {
 		return ""
 	}
@@ -188,7 +188,7 @@ func (c *card) deadline() string {
 }
 
 // secondWay says how to decide where buttons do not work.
-func (c *card) secondWay() string {
+func (c *asking) secondWay() string {
 	if c.isCopy() {
 		return "" // a reply is heard in the thread alone
 	}

@@ -53,7 +53,7 @@ func unfinished(s claude.ToolState) bool {
 
 // lines renders a run: all of it when it is short, else a summary, a line for the
 // oldest calls that are not finished, and one for each of the last ones.
-func (v *turnView) lines(r *run) string {
+func (v *turnWords) lines(r *run) string {
 	shown, rest := r.tools, []*claude.Item(nil)
 	if len(r.tools) > runLines && !r.asked {
 		const oldMax = 2
@@ -98,7 +98,7 @@ func (v *turnView) lines(r *run) string {
 }
 
 // summary counts calls by name, the most frequent first.
-func (v *turnView) summary(tools []*claude.Item) string {
+func (v *turnWords) summary(tools []*claude.Item) string {
 	if len(tools) == 0 {
 		return ""
 	}
@@ -140,7 +140,7 @@ func (v *turnView) summary(tools []*claude.Item) string {
 
 // together reports whether two calls stand on one line: looks at something, with nothing to
 // tell of them but at what.
-func (v *turnView) together(a, b *claude.Item) bool {
+func (v *turnWords) together(a, b *claude.Item) bool {
 	looks := func(it *claude.Item) bool {
 		_, granted := v.t.Granted[it.Tool.ID]
 		return it.Tool.State == claude.ToolDone && !granted && v.asked[it.Tool.ID].Status == "" && view.Tools[it.Tool.Name].Looks && v.argument(it.Tool) != ""
@@ -149,7 +149,7 @@ func (v *turnView) together(a, b *claude.Item) bool {
 }
 
 // line renders one call: state, what it is and works on, what came out, and who decided.
-func (v *turnView) line(it *claude.Item, indent string) string {
+func (v *turnWords) line(it *claude.Item, indent string) string {
 	t := it.Tool
 	r := v.asked[t.ID]
 	parts := []string{v.subject(t, r), v.outcome(t)}
@@ -173,7 +173,7 @@ func (v *turnView) line(it *claude.Item, indent string) string {
 }
 
 // sign is how a call stands, and how a request ended that did not let it run.
-func (v *turnView) sign(t *claude.ToolUse, r ask.Request) string {
+func (v *turnWords) sign(t *claude.ToolUse, r ask.Request) string {
 	switch {
 	case notRun(r):
 		return statusSign(r.Status)
@@ -197,7 +197,7 @@ func (v *turnView) sign(t *claude.ToolUse, r ask.Request) string {
 }
 
 // subject is what a call does, and what it works on; struck where it did not run.
-func (v *turnView) subject(t *claude.ToolUse, r ask.Request) string {
+func (v *turnWords) subject(t *claude.ToolUse, r ask.Request) string {
 	arg := v.argument(t)
 	s := joinNonEmpty(" ", mrkdwn.Escape(plaintext.Clip(view.ToolName(t.Name), 40)), arg)
 	switch {
@@ -213,7 +213,7 @@ func (v *turnView) subject(t *claude.ToolUse, r ask.Request) string {
 }
 
 // argument is what the call works on, as code.
-func (v *turnView) argument(t *claude.ToolUse) string {
+func (v *turnWords) argument(t *claude.ToolUse) string {
 	if len(t.Input) == 0 {
 		return ""
 	}
@@ -229,7 +229,7 @@ func awaited(t *claude.ToolUse) string { return cmp.Or(view.Tools[t.Name].Awaits
 
 // outcome says how a call stands, in a word and not by its sign alone, or what came out of one
 // that is done.
-func (v *turnView) outcome(t *claude.ToolUse) string {
+func (v *turnWords) outcome(t *claude.ToolUse) string {
 	if r := v.asked[t.ID]; notRun(r) || len(r.Answers) > 0 {
 		return "" // the decision says all
 	}
@@ -253,7 +253,7 @@ func (v *turnView) outcome(t *claude.ToolUse) string {
 }
 
 // gist is what came out of a call that is done, in a few words.
-func (v *turnView) gist(t *claude.ToolUse) string {
+func (v *turnWords) gist(t *claude.ToolUse) string {
 	k := view.Tools[t.Name]
 	if gist := gists[t.Name]; gist != nil {
 		if said := gist(v, t); said != "" {
@@ -272,7 +272,7 @@ func (v *turnView) gist(t *claude.ToolUse) string {
 }
 
 // failure is a failed call's exit code or the first line of what it said, after “failed”.
-func (v *turnView) failure(t *claude.ToolUse) string {
+func (v *turnWords) failure(t *claude.ToolUse) string {
 	plain, _ := t.Unframed()
 	first := strings.TrimPrefix(firstLine(plain), "Error: ")
 	if rest, ok := strings.CutPrefix(first, "Exit code "); ok && len(rest) <= 3 {

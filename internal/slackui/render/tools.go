@@ -15,7 +15,7 @@ import (
 )
 
 // gists are what came out of a call, in a few words; empty: how long its result is.
-var gists = map[string]func(v *turnView, t *claude.ToolUse) string{
+var gists = map[string]func(v *turnWords, t *claude.ToolUse) string{
 	"Bash": gistOfCommand, "Grep": gistOfSearch, "Write": gistOfWriting, "Edit": gistOfEdit,
 }
 
@@ -83,21 +83,21 @@ func doingTool(t *claude.ToolUse, workspace string, o Options) string {
 	return cmp.Or(k.Idle, "is using "+view.ToolName(t.Name))
 }
 
-func gistOfCommand(_ *turnView, t *claude.ToolUse) string {
+func gistOfCommand(_ *turnWords, t *claude.ToolUse) string {
 	if strings.TrimSpace(t.Result) == "" && t.ResultBytes == 0 {
 		return "no output"
 	}
 	return ""
 }
 
-func gistOfSearch(v *turnView, t *claude.ToolUse) string {
+func gistOfSearch(v *turnWords, t *claude.ToolUse) string {
 	if first := firstLine(t.Result); strings.HasPrefix(first, "Found ") || strings.HasPrefix(first, "No ") {
 		return mrkdwn.Escape(plaintext.Clip(v.o.redact(lowerFirst(first)), 40))
 	}
 	return ""
 }
 
-func gistOfWriting(_ *turnView, t *claude.ToolUse) string {
+func gistOfWriting(_ *turnWords, t *claude.ToolUse) string {
 	content := gjson.GetBytes(t.Input, "content")
 	if !content.Exists() {
 		return ""
@@ -107,7 +107,7 @@ func gistOfWriting(_ *turnView, t *claude.ToolUse) string {
 
 // gistOfEdit counts the lines that a replacement adds and removes, without what both texts
 // have in common at their ends.
-func gistOfEdit(_ *turnView, t *claude.ToolUse) string {
+func gistOfEdit(_ *turnWords, t *claude.ToolUse) string {
 	before, after := gjson.GetBytes(t.Input, "old_string"), gjson.GetBytes(t.Input, "new_string")
 	if !before.Exists() || !after.Exists() {
 		return ""

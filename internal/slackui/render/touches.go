@@ -13,7 +13,7 @@ import (
 
 // touches says what a pending call would touch, as things were when it was asked, in about
 // most units: what its words name, and what is not known.
-func (c *card) touches(most int) string {
+func (c *asking) touches(most int) string {
 	var p policy.Preview
 	if !c.pending() || len(c.a.Touches) == 0 || json.Unmarshal(c.a.Touches, &p) != nil {
 		return ""
@@ -54,7 +54,7 @@ func (c *card) touches(most int) string {
 
 // untold says what cannot be told of a call before it runs; besides is of one of which
 // something can be told.
-func (c *card) untold(list []string, besides bool) string {
+func (c *asking) untold(list []string, besides bool) string {
 	if len(list) == 0 {
 		return ""
 	}

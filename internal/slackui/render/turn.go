@@ -18,15 +18,20 @@ import (
 
 // turnView is a turn, or a part of one, being rendered.
 type turnView struct {
+	turnWords
+	card     *ask.Card // as whose message the part stands; nil for none
+	segments []segment
+	number   int // of the part's first page
+	most     int // pages that it has at most
+}
+
+// turnWords are what is said of a turn, in words and lines.
+type turnWords struct {
 	t         agent.TurnView
 	o         Options
 	workspace string
 	ended     bool
-	card      *ask.Card              // as whose message the part stands; nil for none
-	asked     map[string]ask.Request // of the turn, by their calls
-	segments  []segment
-	number    int                       // of the part's first page
-	most      int                       // pages that it has at most
+	asked     map[string]ask.Request    // of the turn, by their calls
 	before    int                       // how many tables of the parts before are too big
 	tables    []mrkdwn.BigTable         // of this one that are, in their order
 	children  map[string][]*claude.Item // of a subagent, by the item that started it
@@ -57,7 +62,7 @@ const pagesPerPart = 16
 
 // partsOf cuts a turn at its cards, and at its closing answer.
 func partsOf(t agent.TurnView, o Options) []*turnView {
-	v := &turnView{t: t, o: o, workspace: cmp.Or(o.Workspace, t.Workspace), ended: t.State.Ended()}
+	v := &turnView{turnWords: turnWords{t: t, o: o, workspace: cmp.Or(o.Workspace, t.Workspace), ended: t.State.Ended()}}
 	cards := ownCards(t, o)
 	part := map[string]int{} // of calls on cards
 	for _, c := range t.Cards {
@@ -240,7 +245,7 @@ func (v *turnView) read(items []claude.Item) []segment {
 }
 
 // words renders an item that is no tool call; an empty segment means nothing.
-func (v *turnView) words(it *claude.Item) segment {
+func (v *turnWords) words(it *claude.Item) segment {
 	text := it.Text
 	if !it.Final && !v.ended {
 		text = holdBack(text)
@@ -272,7 +277,7 @@ func (v *turnView) words(it *claude.Item) segment {
 // hasNews reports whether there is something to say before there is any text: why nothing
 // goes on. That work goes on is no news, and that a decision is waited for stands on its
 // card.
-func (v *turnView) hasNews() bool { return v.t.Held != "" || v.t.Content.Status != "" }
+func (v *turnWords) hasNews() bool { return v.t.Held != "" || v.t.Content.Status != "" }
 
 // page builds the message of one sheet.
 func (v *turnView) page(s sheet, n int, last, cut bool) Page {
@@ -359,7 +364,7 @@ func (v *turnView) page(s sheet, n int, last, cut bool) Page {
 
 // told is the text of a sheet that its fallback begins with, and how many tools it has: if it
 // is the last one, what was said after them.
-func (v *turnView) told(s sheet, last bool) (text string, tools int) {
+func (v *turnWords) told(s sheet, last bool) (text string, tools int) {
 	for _, p := range s.segments {
 		switch {
 		case p.run != nil:
@@ -384,7 +389,7 @@ func (v *turnView) told(s sheet, last bool) (text string, tools int) {
 }
 
 // call has the first page of a closing answer mention who has left the thread.
-func (v *turnView) call(p Page) Page {
+func (v *turnWords) call(p Page) Page {
 	call := mrkdwn.Mention(v.o.Call) + ", this is done:"
 	p.Text = mrkdwn.ClipEscaped(call+" "+p.Text, fallbackMax)
 	p.Blocks = slices.Insert(p.Blocks, 0, slack.Block(contextBlock("turn:"+strconv.FormatInt(v.t.ID, 10)+":call", call)))
@@ -393,7 +398,7 @@ func (v *turnView) call(p Page) Page {
 
 // problem is why the turn failed, if its text does not say so already: what the provider
 // refuses is both.
-func (v *turnView) problem() string {
+func (v *turnWords) problem() string {
 	if !v.ended || v.t.Problem == "" {
 		return ""
 	}
@@ -411,7 +416,7 @@ func (v *turnView) problem() string {
 const excerptMax = 1500
 
 // excerpt is a page in mrkdwn, for notifications and where blocks are not shown.
-func (v *turnView) excerpt(text, status string) string {
+func (v *turnWords) excerpt(text, status string) string {
 	text = strings.TrimSpace(text)
 	if plaintext.Width(text) > excerptMax {
 		text = plaintext.Prefix(text, excerptMax) + "…"
