@@ -78,15 +78,13 @@ type Message struct {
 	Find     func(ctx context.Context) (ts string, err error)
 	Doubtful bool
 	// OnEnd is called once, when this state or a newer one is in Slack (nil), is not wanted any more (nil), or is
-	// given up, with the reason; see [MayPass]. It is not called when the scheduler stops before that. It may call
-	// Show.
+	// given up, with the reason (see [MayPass]): the message or the channel is gone, Slack refuses even a sentence
+	// instead, or it could not be delivered for Options.GiveUpAfter. It is not called when the scheduler stops before
+	// that. It may call Show.
 	OnEnd func(error)
 	// OnPosted is called once, with the new message's ts, before any edit of it is sent. It runs on the call's
 	// goroutine and should be fast.
 	OnPosted func(ts string)
-	// OnError is called when the scheduler gives up the key: the message or the channel is gone, Slack refuses even
-	// a sentence instead, or a state could not be delivered for Options.GiveUpAfter. It may call Show.
-	OnError func(error)
 }
 
 // Recipient is a person of a workspace, by Slack's ids.

@@ -18,7 +18,7 @@ type group struct {
 // groupsKept is how many groups are remembered before idle ones are forgotten.
 const groupsKept = 1024
 
-func (s *Scheduler) join(name string) *group {
+func (s *queue) join(name string) *group {
 	g := s.groups[name]
 	if g == nil {
 		if len(s.groups) >= groupsKept {
@@ -184,7 +184,7 @@ func (s *Scheduler) readyAt(j *job, now time.Time, live pool) (time.Time, bool) 
 
 // kept is the reserve of a rate for last states and answers while so many messages are live: the more there are,
 // the more may end at once. Temporary changes and tidying may not use it.
-func (s *Scheduler) kept(b *bucket, live int) float64 {
+func (s *usage) kept(b *bucket, live int) float64 {
 	return max(b.reserve, min(b.reserve+float64(live)/8, b.burst-1.5))
 }
 
@@ -214,7 +214,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-func (s *Scheduler) bucket(m Method, now time.Time) *bucket {
+func (s *usage) bucket(m Method, now time.Time) *bucket {
 	b := s.buckets[m]
 	if b == nil {
 		b = newBucket(rateOf(m).part(s.share), now)
@@ -226,7 +226,7 @@ func (s *Scheduler) bucket(m Method, now time.Time) *bucket {
 // channelsKept is how many channels' buckets are kept before full ones, which equal new ones, are dropped.
 const channelsKept = 256
 
-func (s *Scheduler) channelBucket(channel string, now time.Time) *bucket {
+func (s *usage) channelBucket(channel string, now time.Time) *bucket {
 	b := s.channels[channel]
 	if b == nil {
 		if len(s.channels) >= channelsKept {

@@ -1,6 +1,6 @@
 package publish
 
-func (s *Scheduler) signal() {
+func (s *queue) signal() {
 	select {
 	case s.wake <- struct{}{}:
 	default: // it will check anyway
@@ -8,14 +8,14 @@ func (s *Scheduler) signal() {
 }
 
 // enqueue makes j pending, last in line, and wakes Run.
-func (s *Scheduler) enqueue(j *job) {
+func (s *queue) enqueue(j *job) {
 	s.seq++
 	j.seq = s.seq
 	s.requeue(j)
 }
 
 // requeue makes j pending without losing its place, and wakes Run.
-func (s *Scheduler) requeue(j *job) {
+func (s *queue) requeue(j *job) {
 	if s.draining && !j.stays() {
 		s.leave(j)
 		return
@@ -30,14 +30,14 @@ func (s *Scheduler) requeue(j *job) {
 
 // leave drops what need not be sent before the stop. A message stays known, so that its final state, if it comes in
 // time, is an edit.
-func (s *Scheduler) leave(j *job) {
+func (s *queue) leave(j *job) {
 	if j.call != nil {
 		s.forget(j)
 	}
 }
 
 // dequeue removes j from the pending ones.
-func (s *Scheduler) dequeue(j *job) {
+func (s *queue) dequeue(j *job) {
 	last := len(s.pending) - 1
 	s.pending[j.index] = s.pending[last]
 	s.pending[j.index].index = j.index
@@ -50,7 +50,7 @@ func (s *Scheduler) dequeue(j *job) {
 }
 
 // forget frees what is kept for j, which is not pending. Its key accepts nothing more.
-func (s *Scheduler) forget(j *job) {
+func (s *queue) forget(j *job) {
 	j.done, j.after = true, nil
 	j.group.refs--
 	if j.call != nil {

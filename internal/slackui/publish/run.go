@@ -57,7 +57,7 @@ func (s *Scheduler) loop(ctx, base context.Context) error {
 }
 
 // drain drops what need not be sent any more.
-func (s *Scheduler) drain() {
+func (s *queue) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.draining = true

@@ -58,92 +58,123 @@ func (o Options) withDefaults() Options {
 // Scheduler paces, orders and retries all calls to Slack. Create it with New; its methods are safe for concurrent
 // use.
 type Scheduler struct {
-	api  API
-	o    Options
+	api      API
+	o        Options
+	refusals refusals
+	queue
+	usage
+	rounds int // of dispatch
+	calls  sync.WaitGroup
+}
+
+// queue are the messages and calls that are known. Its mu guards all of the scheduler's state.
+type queue struct {
 	wake chan struct{} // capacity 1: something became pending, or a slot free
 
-	refusals refusals
+	mu       sync.Mutex
+	seq      uint64 // orders pending jobs and served groups
+	messages map[string]*job
+	lastCall map[string]*job // by Call.Key: the newest unfinished call
+	pending  []*job
+	waiting  int               // pending Calls
+	open     map[*job]struct{} // messages that are streams now
+	groups   map[string]*group
+	ended    tombstones
+	draining bool
+	stopped  bool
+}
 
-	mu        sync.Mutex
-	seq       uint64 // orders pending jobs and served groups
-	messages  map[string]*job
-	lastCall  map[string]*job // by Call.Key: the newest unfinished call
-	pending   []*job
-	waiting   int // pending Calls
+// usage is what Slack allows, and what is used of that.
+type usage struct {
 	inFlight  int
-	pools     map[Method]pool      // of Live changes in flight
-	open      map[*job]struct{}    // messages that are streams now
+	pools     map[Method]pool // of Live changes in flight
+	buckets   map[Method]*bucket
+	channels  map[string]*bucket   // chat.postMessage per channel
+	share     Share                // of the rates
 	noStreams map[string]time.Time // until when none is begun, by channel; "": everywhere
 	looks     map[string]time.Time // when somebody was active in a group
-	buckets   map[Method]*bucket
-	channels  map[string]*bucket // chat.postMessage per channel
-	share     Share              // of the rates
-	groups    map[string]*group
-	ended     tombstones
-	draining  bool
-	stopped   bool
-	rounds    int // of dispatch
-
-	calls sync.WaitGroup
 }
 
 // New returns a scheduler that sends nothing until Run is called.
 func New(api API, o Options) *Scheduler {
 	return &Scheduler{
-		api:       api,
-		o:         o.withDefaults(),
-		wake:      make(chan struct{}, 1),
-		messages:  map[string]*job{},
-		lastCall:  map[string]*job{},
-		buckets:   map[Method]*bucket{},
-		channels:  map[string]*bucket{},
-		share:     Share{Anywhere: 1, Turns: 1},
-		groups:    map[string]*group{},
-		pools:     map[Method]pool{},
-		open:      map[*job]struct{}{},
-		noStreams: map[string]time.Time{},
-		looks:     map[string]time.Time{},
-		ended:     tombstones{seed: maphash.MakeSeed()},
+		api: api,
+		o:   o.withDefaults(),
+		queue: queue{
+			wake:     make(chan struct{}, 1),
+			messages: map[string]*job{},
+			lastCall: map[string]*job{},
+			open:     map[*job]struct{}{},
+			groups:   map[string]*group{},
+			ended:    tombstones{seed: maphash.MakeSeed()},
+		},
+		usage: usage{
+			pools:     map[Method]pool{},
+			buckets:   map[Method]*bucket{},
+			channels:  map[string]*bucket{},
+			share:     Share{Anywhere: 1, Turns: 1},
+			noStreams: map[string]time.Time{},
+			looks:     map[string]time.Time{},
+		},
 	}
 }
 
 // job is a message with its latest state, or a call. Scheduler.mu guards all fields; while the job is in flight,
 // msg and call change only through next.
 type job struct {
+	place
+	tries
+	state
+	streaming
+
+	call  *Call // nil for a message
+	after *job  // the call of the same key that must finish first
+	done  bool
+}
+
+// place is a job's in the queue.
+type place struct {
 	seq     uint64 // when it became pending
 	group   *group
-	index   int // in Scheduler.pending; -1 if absent
+	index   int // in queue.pending; -1 if absent
 	flying  bool
-	next    Method    // of its next call, or of the one in flight
-	urgency Priority  // of that call
-	live    float64   // its shares in Scheduler.pools
-	begun   time.Time // when its last attempt began
+	next    Method   // of its next call, or of the one in flight
+	urgency Priority // of that call
+	live    float64  // its shares in usage.pools
+}
+
+// tries are a job's attempts.
+type tries struct {
+	begun   time.Time // when the last one began
 	retryAt time.Time // not before, after an error
 	failing time.Time // the first of consecutive errors
 	fails   int
+	doubt   bool // Slack may have the message from an attempt that seemed to fail
+}
 
+// state is what a message is to show, and what Slack has of it.
+type state struct {
 	msg       Message // the latest state shown
 	key       uint64  // hash of msg.Key
 	ts        string  // its ts in Slack
 	sum       uint64  // of the content in Slack; 0 if unknown
 	edits     int
-	stream    stream    // while it is one
-	grown     *growth   // to the latest state; nil until computed
 	gone      bool      // it is not wanted any more
-	told      bool      // Slack has its last state, though not in its final form
-	edited    bool      // it cannot begin as a stream any more
-	streamed  bool      // it is a stream, or was one
 	changed   time.Time // when a state that Slack lacks was shown
 	rendering rendering // after Slack's refusals of this message
 	filed     bool      // the full text is attached as a file
 	newer     bool      // msg changed while an older state was in flight
-	doubt     bool      // Slack may have the message from an attempt that seemed to fail
 	// ends are the OnEnd of the states that Slack lacks, in order.
 	ends []func(error)
+}
 
-	call  *Call // nil for a message
-	after *job  // the call of the same key that must finish first
-	done  bool
+// streaming is a message as a stream.
+type streaming struct {
+	stream   stream  // while it is one
+	grown    *growth // to the latest state; nil until computed
+	told     bool    // Slack has its last state, though not in its final form
+	edited   bool    // it cannot begin as a stream any more
+	streamed bool    // it is a stream, or was one
 }
 
 // stays reports whether the job must finish before the scheduler stops.
@@ -203,7 +234,7 @@ func (s *Scheduler) show(m Message) (ended []func(error)) {
 			}
 			return ended
 		}
-		j = &job{index: -1, key: key, msg: m, ts: m.TS, doubt: m.Doubtful, group: s.join(m.Group)}
+		j = &job{place: place{index: -1, group: s.join(m.Group)}, tries: tries{doubt: m.Doubtful}, state: state{key: key, msg: m, ts: m.TS}}
 		j.wants(m)
 		j.changed = time.Now()
 		s.messages[m.Key] = j
@@ -267,7 +298,7 @@ func (j *job) reached(a attempt) []func(error) {
 
 // Forget drops a message that is not to be shown any more: unsent states are dropped, and further ones ignored. The
 // caller deletes it in Slack; if its post is in flight, OnPosted is still called.
-func (s *Scheduler) Forget(key string) {
+func (s *queue) Forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j := s.messages[key]
@@ -286,7 +317,7 @@ func (s *Scheduler) Forget(key string) {
 
 // Known reports whether a message of this key was shown and may be shown again, or whether it is over, as far as is
 // remembered: its last state is in Slack, or it was forgotten.
-func (s *Scheduler) Known(key string) (shown, over bool) {
+func (s *queue) Known(key string) (shown, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.messages[key] != nil, s.ended.has(s.ended.hash(key))
@@ -314,7 +345,7 @@ func (s *Scheduler) admit(c *Call) bool {
 	if s.waiting >= s.o.MaxCalls {
 		return false
 	}
-	j := &job{index: -1, call: c, group: s.join(c.Group)}
+	j := &job{place: place{index: -1, group: s.join(c.Group)}, call: c}
 	if c.Key != "" {
 		prev := s.lastCall[c.Key]
 		for c.Replace && prev != nil && prev.index >= 0 {

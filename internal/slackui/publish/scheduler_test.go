@@ -300,7 +300,11 @@ func TestAMessageThatIsNotWanted(t *testing.T) {
 		by := func(key string, wanted func(context.Context) (bool, error)) publish.Message {
 			m := final(key, key)
 			m.Wanted = wanted
-			m.OnError = func(err error) { t.Errorf("%s: %v", key, err) }
+			m.OnEnd = func(err error) {
+				if err != nil {
+					t.Errorf("%s: %v", key, err)
+				}
+			}
 			return m
 		}
 		h.Show(by("held up", func(context.Context) (bool, error) {

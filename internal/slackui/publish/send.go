@@ -202,9 +202,6 @@ func (s *Scheduler) unchanged(j *job, a attempt) {
 func (s *Scheduler) settle(j *job, a attempt, sum uint64, ts string, err error) {
 	v, wait := judge(err)
 	ended, lost := s.settleLocked(j, a, sum, ts, v, wait, err)
-	if lost != nil && a.msg.OnError != nil {
-		a.msg.OnError(lost)
-	}
 	if v == sent {
 		s.attach(j, a)
 	}
@@ -322,7 +319,7 @@ func (s *Scheduler) land(j *job) {
 }
 
 // conclude ends an attempt without a retry: a newer state is next.
-func (s *Scheduler) conclude(j *job) {
+func (s *queue) conclude(j *job) {
 	switch {
 	case j.newer:
 		s.enqueue(j)
@@ -333,7 +330,7 @@ func (s *Scheduler) conclude(j *job) {
 
 // pause stops a method for as long as Slack says. Without a Retry-After the pause doubles with each consecutive
 // refusal.
-func (s *Scheduler) pause(m Method, now time.Time, wait time.Duration, j *job) {
+func (s *usage) pause(m Method, now time.Time, wait time.Duration, j *job) {
 	if wait <= 0 {
 		wait = min(time.Minute, 5*time.Second<<min(j.fails, 4))
 		j.fails++

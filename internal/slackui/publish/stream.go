@@ -289,7 +289,7 @@ func (s *Scheduler) makeWay(now time.Time) {
 }
 
 // lively counts the other live messages, by how they are changed.
-func (s *Scheduler) lively(j *job, now time.Time) (edits, streams int) {
+func (s *queue) lively(j *job, now time.Time) (edits, streams int) {
 	for _, x := range s.messages {
 		switch {
 		case x == j, x.msg.priority() > Live || now.Sub(x.changed) > stillLive:
@@ -303,7 +303,7 @@ func (s *Scheduler) lively(j *job, now time.Time) (edits, streams int) {
 }
 
 // attend makes open streams pending that need a call of their own, and returns when the next one will.
-func (s *Scheduler) attend(now time.Time) (next time.Time) {
+func (s *queue) attend(now time.Time) (next time.Time) {
 	for j := range s.open {
 		if j.index >= 0 || j.flying {
 			continue

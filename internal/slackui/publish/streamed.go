@@ -31,7 +31,7 @@ func IsStream(err error) bool { return refusedAs(err, conflict) }
 func IsOver(err error) bool { return refusedAs(err, notStreaming) }
 
 // opened records that a message was begun as a stream.
-func (s *Scheduler) opened(j *job, a attempt) {
+func (s *queue) opened(j *job, a attempt) {
 	j.stream = a.growth.then
 	j.stream.open, j.stream.since, j.stream.last = true, j.begun, j.begun
 	j.stream.stop = s.draining
@@ -40,7 +40,7 @@ func (s *Scheduler) opened(j *job, a attempt) {
 }
 
 // closed records that a message is no longer a stream: the next state is an edit, at once.
-func (s *Scheduler) closed(j *job) {
+func (s *queue) closed(j *job) {
 	j.stream, j.grown, j.sum, j.edits, j.edited = stream{}, nil, 0, 0, true
 	delete(s.open, j)
 }
@@ -116,7 +116,7 @@ func (s *Scheduler) settleStream(j *job, a attempt, ts string, v verdict, wait t
 }
 
 // goOn queues a stream's next call if it needs one already.
-func (s *Scheduler) goOn(j *job, now time.Time) {
+func (s *queue) goOn(j *job, now time.Time) {
 	j.newer = false
 	if len(j.growth().chunks) > 0 || j.closes(now) {
 		s.enqueue(j)

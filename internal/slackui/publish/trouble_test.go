@@ -109,14 +109,18 @@ func TestTextThatIsRefusedTooIsGivenUp(t *testing.T) {
 		h.slack.answer = func(int, call) error { return slack.SlackErrorResponse{Err: "msg_too_long"} }
 		var lost atomic.Pointer[error]
 		m := final("k", "one")
-		m.OnError = func(err error) { lost.Store(&err) }
+		m.OnEnd = func(err error) {
+			if err != nil {
+				lost.Store(&err)
+			}
+		}
 		h.Show(m)
 		h.rest()
 		if n := len(h.slack.all()); n != 3 { // all of it, text alone, a sentence
 			t.Errorf("%d calls, want 3", n)
 		}
 		if e := lost.Load(); e == nil || !strings.Contains((*e).Error(), "msg_too_long") {
-			t.Errorf("OnError got %v", e)
+			t.Errorf("OnEnd got %v", e)
 		}
 	})
 }
@@ -129,7 +133,7 @@ func TestMessageThatIsGoneIsGivenUp(t *testing.T) {
 				var lost atomic.Int32
 				m := live("k", "one")
 				m.TS = "9.0"
-				m.OnError = func(err error) {
+				m.OnEnd = func(err error) {
 					lost.Add(1)
 					if !strings.Contains(err.Error(), code) {
 						t.Errorf("error %v does not say %s", err, code)
@@ -184,8 +188,12 @@ func TestOutageWithoutEndIsGivenUp(t *testing.T) {
 		}
 		var lost atomic.Int32
 		f, l := final("final", "one"), live("live", "one")
-		f.OnError = func(error) { lost.Add(1) }
-		l.OnError = f.OnError
+		f.OnEnd = func(err error) {
+			if err != nil {
+				lost.Add(1)
+			}
+		}
+		l.OnEnd = f.OnEnd
 		h.Show(f)
 		h.Show(l)
 		h.rest()

@@ -26,13 +26,13 @@ func (s *Scheduler) Watched(name string) {
 	s.signal()
 }
 
-func (s *Scheduler) isWatched(name string, now time.Time) bool {
+func (s *usage) isWatched(name string, now time.Time) bool {
 	at, ok := s.looks[name]
 	return ok && now.Sub(at) < lookTime
 }
 
 // weight is a job's number of shares of a rate.
-func (s *Scheduler) weight(j *job, now time.Time) float64 {
+func (s *usage) weight(j *job, now time.Time) float64 {
 	if j.call == nil && s.isWatched(j.msg.Group, now) {
 		return lookWeight
 	}
