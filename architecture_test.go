@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -515,6 +516,54 @@ func TestWhatIsTestedAloneHasNoRaces(t *testing.T) {
 		})
 		if err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestNothingKnowsEverything: in the rooms of chats a type has a subject, so that a reader can know
+// all of it. Values of which every field is for others to see are filled in at one place, and
+// may have more.
+func TestNothingKnowsEverything(t *testing.T) {
+	t.Parallel()
+	const fieldsMost, valuesMost, methodsMost = 12, 20, 40
+	for dir, files := range packages(t) {
+		if !within(dir, "internal/chat", "internal/slackui") {
+			continue
+		}
+		methods := map[string]int{}
+		for name := range files {
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.FuncDecl:
+					if n.Recv != nil {
+						methods[strings.TrimPrefix(types.ExprString(n.Recv.List[0].Type), "*")]++
+					}
+				case *ast.TypeSpec:
+					s, ok := n.Type.(*ast.StructType)
+					if !ok {
+						break
+					}
+					fields, most := 0, valuesMost
+					for _, f := range s.Fields.List {
+						if fields += max(1, len(f.Names)); len(f.Names) == 0 || !f.Names[0].IsExported() {
+							most = fieldsMost
+						}
+					}
+					if fields > most {
+						t.Errorf("%s: %s has %d fields, and %d are the most", name, n.Name.Name, fields, most)
+					}
+				}
+				return true
+			})
+		}
+		for of, n := range methods {
+			if n > methodsMost {
+				t.Errorf("%s: %s has %d methods, and %d are the most: which of them have a subject of their own?", dir, of, n, methodsMost)
+			}
 		}
 	}
 }

@@ -43,7 +43,7 @@ func (a *Chat) refuses(ctx context.Context, in *Incoming, p person, act access.A
 }
 
 // here is the thread in which something is done; the zero value where there is none.
-func (a *Chat) here(ctx context.Context, in *Incoming) (threads.Thread, error) {
+func (a *gate) here(ctx context.Context, in *Incoming) (threads.Thread, error) {
 	thread, err := a.c.Store.ThreadByKey(ctx, in.Row.Key())
 	if errors.Is(err, pg.ErrNotFound) {
 		return threads.Thread{}, nil

@@ -120,7 +120,7 @@ func (a *Chat) Run(ctx context.Context) {
 	var keeping sync.WaitGroup
 	keeping.Go(func() { keeper{a}.keepInbox(ctx) })
 	keeping.Go(func() { listener{a}.keepCursor(ctx) })
-	keeping.Go(func() { a.keepHomes(ctx) })
+	keeping.Go(func() { tab{a}.keepHomes(ctx) })
 	keeping.Wait()
 }
 

@@ -44,6 +44,11 @@ type cursor struct {
 	deafSince time.Time // since when posts may not have reached us; zero while all do
 	mutes     int       // how often that began
 	since     time.Time // what the workspace is to be looked through from; zero: it need not be
+	overhearing
+}
+
+// overhearing is what this process knows of threads that are none of ours. The cursor's mu guards it.
+type overhearing struct {
 	through   map[threads.ThreadKey]bool
 	overheard map[threads.ThreadKey]time.Time // threads that are none of ours, with the last word in them
 	talk      map[threads.ThreadKey]string    // the ts of the last post in a thread that was not for us

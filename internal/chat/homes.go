@@ -187,7 +187,7 @@ func (h *Homes) tell(ctx context.Context, notify func(context.Context)) {
 
 // keepHomes refreshes the tabs of people who looked lately when something has changed, and
 // has other replicas do the same, until ctx ends.
-func (a *Chat) keepHomes(ctx context.Context) {
+func (a tab) keepHomes(ctx context.Context) {
 	var telling sync.WaitGroup
 	telling.Go(func() { a.Homes.tell(ctx, a.tellHomes) })
 	a.Homes.keep(ctx, a.refreshHome)
@@ -196,7 +196,7 @@ func (a *Chat) keepHomes(ctx context.Context) {
 
 // tellHomes has other replicas look at their tabs, if there are any. A notice that is lost
 // is made up for by the next, or when somebody looks.
-func (a *Chat) tellHomes(ctx context.Context) {
+func (a tab) tellHomes(ctx context.Context) {
 	if !a.cursor.others.Load() {
 		return
 	}
@@ -208,10 +208,10 @@ func (a *Chat) tellHomes(ctx context.Context) {
 }
 
 // refreshHome sends a tab anew if it shows something else now.
-func (a *Chat) refreshHome(ctx context.Context, t homeTab) {
+func (a tab) refreshHome(ctx context.Context, t homeTab) {
 	ctx, cancel := context.WithTimeout(ctx, routeLimit)
 	defer cancel()
-	shown, err := tab{a}.homeView(ctx, t.who, t.choice, a.mayDo)
+	shown, err := a.homeView(ctx, t.who, t.choice, a.mayDo)
 	if err != nil {
 		a.c.Log.Warn("refresh a home tab", zap.String("user", t.who.UserID), zap.Error(err))
 		return

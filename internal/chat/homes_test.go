@@ -89,9 +89,9 @@ func TestATabFollowsOtherReplicas(t *testing.T) {
 		s.Listen(listening, func() { signal(ready) }, func(n pg.Notice) { heard <- n })
 	}()
 	<-ready
-	here.tellHomes(t.Context()) // alone
+	tab{here}.tellHomes(t.Context()) // alone
 	here.cursor.others.Store(true)
-	here.tellHomes(t.Context())
+	tab{here}.tellHomes(t.Context())
 	n := <-heard
 	stop()
 	<-done

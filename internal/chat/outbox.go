@@ -333,7 +333,7 @@ func (o *Outbox) mayPass(err error) bool {
 var errUnknownRow = errors.New("this version does not know what it is")
 
 // PostedAs is the ts of the only message that shows something; empty while there is none.
-func (a *Chat) PostedAs(ctx context.Context, kind outbox.PostKind, id string) (ts string, err error) {
+func (a *gate) PostedAs(ctx context.Context, kind outbox.PostKind, id string) (ts string, err error) {
 	posts, err := a.c.Store.Posts(ctx, kind, id)
 	if len(posts) > 0 {
 		ts = posts[0].TS

@@ -24,7 +24,7 @@ const (
 const aboutReacted = "Do what this message asks for, or answer it."
 
 // reactionOf is what an emoji of a person's does; empty for nothing.
-func (a *Chat) reactionOf(emoji string) string {
+func (a *gate) reactionOf(emoji string) string {
 	name, _, _ := strings.Cut(emoji, "::") // the tone of a hand is nobody's order
 	return a.c.Reactions[name]
 }
