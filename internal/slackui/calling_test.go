@@ -1,6 +1,7 @@
 package slackui
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -207,8 +208,8 @@ func TestWhoIsCalledByDefault(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
 		d.callsBy(access.CallAuto)
-		byHand(d.bot.app).WroteIn(d.turn.Thread, "UHEIDI", true)
-		byHand(d.bot.app).WroteIn(d.turn.Thread, "UGRACE", false) // a click makes nobody follow
+		d.bot.app.Act(context.Background(), d.posted("UHEIDI", "2.0", "help"))
+		d.clickOn("2.1", "UGRACE", view.ActionApprove, approvals.Approval{ID: "none"}) // a click makes nobody follow
 		a := d.ask("", approvals.Terms{})
 		d.rest()
 		card := d.slack.inThread(deskThread)[0]

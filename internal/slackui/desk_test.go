@@ -389,9 +389,6 @@ func wrongIn(app *App, in *chat.Incoming) (wrong map[string]string) {
 	return wrong
 }
 
-// byHand takes an app's steps one at a time.
-func byHand(a *App) chat.ByHand { return chat.ByHand{Chat: a.Chat} }
-
 // Store is all that an app needs of the database.
 type Store interface {
 	chat.Store

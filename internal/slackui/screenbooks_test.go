@@ -2,12 +2,14 @@ package slackui
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"time"
 
 	"deckhand/internal/agent/memstore"
 	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
 	"deckhand/internal/store/outbox"
 	"deckhand/internal/store/pg"
 	"deckhand/internal/store/threads"
@@ -86,3 +88,8 @@ func (b *screenStore) StalePlaces(context.Context, string) ([]threads.Thread, er
 
 // Bindings implements [Store]: no channel of a desk's is set up.
 func (b *screenStore) Bindings(context.Context, string) ([]threads.Binding, error) { return nil, nil }
+
+// WorkedOn implements [Store]: at a desk nobody changes what is worked on.
+func (b *screenStore) WorkedOn(context.Context, inbox.Post) (json.RawMessage, error) {
+	return nil, pg.ErrNotFound
+}

@@ -185,7 +185,10 @@ func TestRepliesThatTakeAMention(t *testing.T) {
 					"team_id": deskTeam, "event_id": uuid.NewString(), "event": object{"type": "message", "user": "ULINUS", "channel": deskChannel, "text": tt.text, "ts": "9.0", "thread_ts": deskThread},
 				})})
 				d.must(err)
-				if got := byHand(d.bot.app).Relevant(context.Background(), in); got != want {
+				before := len(d.store.Prompts())
+				d.deliver(in)
+				d.bot.app.Wait()
+				if got := len(d.store.Prompts()) > before; got != want {
 					t.Errorf("%q, mention %t: %t", tt.text, mention, got)
 				}
 			}

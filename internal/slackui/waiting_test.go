@@ -27,7 +27,7 @@ import (
 func (d *desk) keep() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	kept := make(chan struct{})
-	go func() { defer close(kept); byHand(d.bot.app).KeepInbox(ctx) }()
+	go func() { defer close(kept); d.bot.app.Chat.Run(ctx) }()
 	return func() { cancel(); <-kept; d.bot.app.Wait() }
 }
 
@@ -42,12 +42,12 @@ func (d *desk) posted(user, ts, text string) *chat.Incoming {
 
 // post has a person's message arrive.
 func (d *desk) post(user, ts, text string) {
-	in := d.posted(user, ts, text)
-	fresh, err := byHand(d.bot.app).Receive(context.Background(), in)
-	d.must(err)
-	if !fresh {
-		d.t.Fatal("it was posted already")
-	}
+	d.deliver(d.posted(user, ts, text))
+}
+
+// deliver has something arrive. It is not acknowledged while the database is away.
+func (d *desk) deliver(in *chat.Incoming) {
+	d.bot.app.Take(context.Background(), in, func(context.Context, map[string]string) {})
 }
 
 // became is what became of the message with this ts.
@@ -248,10 +248,10 @@ func TestAMessageWaitsForTheDatabase(t *testing.T) {
 		defer d.keep()()
 		d.store.Break(fmt.Errorf("no database: %w", context.DeadlineExceeded))
 		in := d.posted("ULINUS", "2.0", "go on")
-		byHand(d.bot.app).KeepUnstored(in)
+		d.deliver(in)
 		talk := d.posted("ULINUS", "2.1", "")
 		talk.Message.ToUs, talk.Row.ThreadTS = false, "9.9"
-		byHand(d.bot.app).KeepUnstored(talk)
+		d.deliver(talk)
 		time.Sleep(10 * time.Minute)
 		d.rest()
 		if got := d.reactions("2.0") + "|" + d.reactions("2.1"); got != waitEmoji+"|" {
@@ -268,7 +268,7 @@ func TestAMessageWaitsForTheDatabase(t *testing.T) {
 		}
 		again := d.posted("ULINUS", "2.0", "go on")
 		again.Row.EventID = in.Row.EventID
-		byHand(d.bot.app).KeepUnstored(again) // Slack delivers it again
+		d.deliver(again) // Slack delivers it again
 		time.Sleep(3 * time.Second)
 		d.rest()
 		if n := len(d.store.Prompts()); n != 2 || d.reactions("2.0") != "eyes" {
@@ -284,7 +284,9 @@ func (d *desk) change(subtype string, fields object) {
 	maps.Copy(event, fields)
 	in, err := d.bot.app.screen.decode(envelope{Type: "events_api", Payload: mustJSON(object{"team_id": deskTeam, "event_id": uuid.NewString(), "event": event})})
 	d.must(err)
-	if in != nil && !byHand(d.bot.app).OnChange(context.Background(), in) {
+	taken := false
+	d.bot.app.Take(context.Background(), in, func(context.Context, map[string]string) { taken = true })
+	if d.bot.app.Wait(); !taken {
 		d.t.Error("the change was not taken")
 	}
 }

@@ -1,22 +1,25 @@
-package slackui
+package chat
 
 import (
+	"context"
 	"net/http/httptest"
 	"net/mail"
 	"strings"
 	"testing"
+	"time"
 
 	slackgo "github.com/slack-go/slack"
 	"go.uber.org/zap"
 
 	"deckhand/internal/access"
-	"deckhand/internal/chat"
 	"deckhand/internal/playground/slack"
+	"deckhand/internal/slackui/directory"
+	"deckhand/internal/slackui/publish"
 	"deckhand/internal/store/storetest"
 )
 
-// workspaceApp is an app in a playground's workspace, as far as authorise needs it.
-func workspaceApp(t *testing.T, roles access.Roles) *App {
+// workspaceGate is the gate of a chat in a playground's workspace.
+func workspaceGate(t *testing.T, roles access.Roles) *gate {
 	t.Helper()
 	workspace, err := slack.New(slack.Options{NoRateLimits: true})
 	if err != nil {
@@ -30,14 +33,44 @@ func workspaceApp(t *testing.T, roles access.Roles) *App {
 		}
 	})
 	api := slackgo.New(workspace.BotToken(), slackgo.OptionAPIURL(server.URL+"/api/"))
-	return newApp(Config{Config: chat.Config{Access: access.Rules{Roles: roles}, Store: storetest.New(t), Log: zap.NewNop()}}, api, identity{TeamID: slack.TeamID, UserID: slack.BotUser})
+	return &gate{
+		c:    Config{Access: access.Rules{Roles: roles}, Store: storetest.New(t), Log: zap.NewNop()},
+		self: Self{Team: slack.TeamID, User: slack.BotUser}, screen: refusing{}, people: workspacePeople{known: directory.New(api, zap.NewNop())},
+	}
+}
+
+// refusing is a screen that tells what passes, and workspacePeople are a workspace's.
+type (
+	refusing        struct{ Screen }
+	workspacePeople struct {
+		People
+		known *directory.Directory
+	}
+)
+
+func (refusing) Passes(err error) (time.Duration, bool) { return publish.Passes(err) }
+
+func (p workspacePeople) Establish(ctx context.Context, team, user, channel string, ask func(access.Facts) access.Answer) access.Answer {
+	return p.known.Establish(ctx, team, user, channel, ask)
+}
+
+func (p workspacePeople) Name(ctx context.Context, user string) string {
+	return p.known.Name(ctx, user)
+}
+
+func (p workspacePeople) Profile(ctx context.Context, user string) (name, email string, err error) {
+	u, err := p.known.User(ctx, user)
+	if err != nil {
+		return "", "", err
+	}
+	return u.RealName, u.Profile.Email, nil
 }
 
 // TestAuthorise: what Slack says of people, channels and groups reaches access. The
 // whole matrix is access's own test.
 func TestAuthorise(t *testing.T) {
 	t.Parallel()
-	a := workspaceApp(t, access.Roles{Admins: []string{slack.UserAda}, Approvers: []string{slack.GroupApprovers}, Users: []string{slack.GroupEngineers}})
+	a := workspaceGate(t, access.Roles{Admins: []string{slack.UserAda}, Approvers: []string{slack.GroupApprovers}, Users: []string{slack.GroupEngineers}})
 	const yes = ""
 	tests := []struct {
 		who, user, channel string
@@ -60,7 +93,7 @@ func TestAuthorise(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for act, want := range map[access.Act]string{access.Prompt: tt.uses, access.Stop: tt.uses, access.See: tt.uses, access.Approve: tt.approves} {
-			r := byHand(a).Authorise(t.Context(), slack.TeamID, tt.user, tt.channel, act)
+			r := a.authorise(t.Context(), person{TeamID: slack.TeamID, UserID: tt.user, ChannelID: tt.channel}, act)
 			switch {
 			case (r == nil) != (want == yes):
 				t.Errorf("%s, %s: refused: %v", tt.who, act, r)
@@ -69,16 +102,16 @@ func TestAuthorise(t *testing.T) {
 			}
 		}
 	}
-	if r := byHand(a).Authorise(t.Context(), slack.OtherTeamID, slack.UserAda, slack.ChannelEngineering, access.Prompt); r == nil {
+	if r := a.authorise(t.Context(), person{TeamID: slack.OtherTeamID, UserID: slack.UserAda, ChannelID: slack.ChannelEngineering}, access.Prompt); r == nil {
 		t.Error("a payload of another team passed")
 	}
 }
 
 func TestAnEmptyConfigurationLetsNobodyIn(t *testing.T) {
 	t.Parallel()
-	a := workspaceApp(t, access.Roles{})
+	a := workspaceGate(t, access.Roles{})
 	for _, act := range []access.Act{access.Prompt, access.Stop, access.See, access.Approve} {
-		if r := byHand(a).Authorise(t.Context(), slack.TeamID, slack.UserAda, slack.ChannelEngineering, act); r == nil {
+		if r := a.authorise(t.Context(), person{TeamID: slack.TeamID, UserID: slack.UserAda, ChannelID: slack.ChannelEngineering}, act); r == nil {
 			t.Errorf("%s: Ada was let in", act)
 		}
 	}
@@ -86,8 +119,8 @@ func TestAnEmptyConfigurationLetsNobodyIn(t *testing.T) {
 
 func TestAGroupThatCannotBeLookedUpRefuses(t *testing.T) {
 	t.Parallel()
-	a := workspaceApp(t, access.Roles{Users: []string{"S0NOWHERE"}})
-	r := byHand(a).Authorise(t.Context(), slack.TeamID, slack.UserLinus, slack.ChannelEngineering, access.Prompt)
+	a := workspaceGate(t, access.Roles{Users: []string{"S0NOWHERE"}})
+	r := a.authorise(t.Context(), person{TeamID: slack.TeamID, UserID: slack.UserLinus, ChannelID: slack.ChannelEngineering}, access.Prompt)
 	if r == nil || !strings.Contains(r.Reason, "could not be looked up") {
 		t.Errorf("refused: %v", r)
 	}
@@ -97,8 +130,8 @@ func TestAGroupThatCannotBeLookedUpRefuses(t *testing.T) {
 // profile's address alone.
 func TestAuthorsOfCommits(t *testing.T) {
 	t.Parallel()
-	a := workspaceApp(t, access.Roles{})
-	a.screen.c.Authors = map[string]mail.Address{
+	a := &Chat{gate: workspaceGate(t, access.Roles{})}
+	a.c.Authors = map[string]mail.Address{
 		slack.UserAda: {Name: "Somebody", Address: "else@example.com"}, slack.BotUser: {Name: "Robin", Address: "robin@example.com"}, "U0NOBODY": {Address: "n@example.com"},
 	}
 	for user, want := range map[string][3]string{ // whose profile has an address; whose has none; who cannot be looked up; and who is not named

@@ -1,4 +1,4 @@
-package slackui
+package chat_test
 
 import (
 	"bytes"
@@ -16,34 +16,75 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"deckhand/internal/access"
+	"deckhand/internal/agent"
+	"deckhand/internal/agent/policy"
 	"deckhand/internal/chat"
 	"deckhand/internal/playground/slack"
+	"deckhand/internal/slackui"
+	"deckhand/internal/store"
 	"deckhand/internal/store/inbox"
 	"deckhand/internal/store/outbox"
+	"deckhand/internal/store/storetest"
 	"deckhand/internal/store/threads"
 )
+
+type object = map[string]any
 
 // An outage is an app that hears nothing, a workspace in which people go on, and the real
 // books.
 type outage struct {
-	*matrix
-	conn *pgx.Conn
+	t    *testing.T
+	app  *slackui.App
 	hand chat.ByHand
+	db   *store.Store
+	conn *pgx.Conn
+	at   http.Handler // of the workspace
 }
 
 func newOutage(t *testing.T) *outage {
 	t.Helper()
-	o := &outage{matrix: newMatrix(t)}
-	conn, err := pgx.Connect(t.Context(), o.url)
+	workspace, err := slack.New(slack.Options{NoRateLimits: true})
+	o := &outage{t: t}
 	o.must(err)
-	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
-	o.conn = conn
-	o.hand = byHand(o.app)
+	o.at = workspace.Handler()
+	server := httptest.NewServer(o.at)
+	t.Cleanup(func() {
+		server.Close()
+		_ = workspace.Close(context.Background())
+	})
+	url := storetest.URL(t)
+	o.db = storetest.Open(t, url, store.Options{})
+	o.conn, err = pgx.Connect(t.Context(), url)
+	o.must(err)
+	t.Cleanup(func() { _ = o.conn.Close(context.Background()) })
+	entered, err := slackui.Dial(t.Context(), slackui.Tokens{Bot: workspace.BotToken(), App: workspace.AppToken(), APIURL: server.URL + "/api/"})
+	o.must(err)
+	o.app = slackui.New(entered, slackui.Config{Config: chat.Config{
+		Store: o.db,
+		Access: access.Rules{
+			Roles:  access.Roles{Admins: []string{slack.UserAda}, Approvers: []string{slack.GroupApprovers}, Users: []string{slack.GroupEngineers}},
+			Places: access.Places{Channels: map[string]string{slack.ChannelEngineering: "web", slack.ChannelPrivate: "web"}, DirectMessages: "web"},
+		},
+		CatchUp: time.Hour,
+	}, Costs: o.db})
+	o.app.Begin(agent.New(agent.Config{Store: o.db, Frontend: o.app.Frontend(), Authoriser: o.app, Reminder: o.app, Policy: &policy.Policy{}, Replica: "replica-1"}))
+	o.hand = chat.ByHand{Chat: o.app.Chat}
 	o.hand.Listens()
-	o.hand.Unbound()
 	_, err = o.db.MoveCursor(t.Context(), slack.TeamID, 0) // the bot is installed
 	o.must(err)
 	return o
+}
+
+// event is what Slack delivers of a message.
+func (o *outage) event(inner object) *chat.Incoming {
+	o.t.Helper()
+	inner["type"] = "message"
+	payload, err := json.Marshal(object{"team_id": slack.TeamID, "event_id": uuid.NewString(), "event": inner})
+	o.must(err)
+	in, err := o.hand.Decode(inbox.Envelope{Kind: inbox.Message, Payload: payload})
+	o.must(err)
+	return in
 }
 
 func (o *outage) must(err error) {
@@ -77,19 +118,23 @@ func (o *outage) post(user, channel, thread, text string) (ts string) {
 // delivered is what Slack delivers of a post; it reports whether it is anybody's business.
 func (o *outage) delivered(user, channel, thread, ts, text string) bool {
 	o.t.Helper()
-	inner := object{"type": "message", "user": user, "channel": channel, "ts": ts, "text": strings.ReplaceAll(text, "@deckhand", o.app.screen.mention())}
+	inner := object{"user": user, "channel": channel, "ts": ts, "text": strings.ReplaceAll(text, "@deckhand", mention)}
 	if thread != "" {
 		inner["thread_ts"] = thread
 	}
-	in, err := o.app.screen.decode(o.event(inner))
-	o.must(err)
-	if !o.hand.Relevant(o.t.Context(), in) {
-		return false
-	}
-	_, err = o.hand.Receive(o.t.Context(), in)
-	o.must(err)
+	return o.take(o.event(inner))
+}
+
+// mention is how people write to the bot.
+const mention = "<@" + slack.BotUser + ">"
+
+// take takes what was delivered, and reports whether it became a row of the inbox.
+func (o *outage) take(in *chat.Incoming) bool {
+	o.t.Helper()
+	before := len(o.inbox())
+	o.app.Take(o.t.Context(), in, func(context.Context, map[string]string) {})
 	o.app.Wait()
-	return true
+	return len(o.inbox()) > before
 }
 
 // heard is a post that the bot hears.
@@ -240,7 +285,7 @@ func TestTheMarkOfWhatWaits(t *testing.T) {
 func TestWhatIsTooOldIsTold(t *testing.T) {
 	t.Parallel()
 	o := newOutage(t)
-	o.app.screen.c.CatchUp = 0
+	o.app.Settings().CatchUp = 0
 	o.post(slack.UserLinus, slack.ChannelEngineering, "", "@deckhand fix this")
 	o.post(slack.UserMallory, slack.ChannelEngineering, "", "@deckhand me too")
 	o.back()
@@ -320,7 +365,7 @@ func TestALookOutlivesWhatSlackRefuses(t *testing.T) {
 		o.post(slack.UserLinus, eng, root, fmt.Sprintf("<@%s> %d", slack.UserAda, i))
 	}
 	o.post(slack.UserAda, eng, root, "the last")
-	o.app.screen.c.Access.Places.Channels["C0NONE"] = "web"
+	o.app.Settings().Access.Places.Channels["C0NONE"] = "web"
 	o.control("faults", object{"method": "conversations.history", "status": 429, "retry_after": 1})
 	o.control("faults", object{"method": "conversations.replies", "error": "internal_error"})
 	o.back()
@@ -374,7 +419,7 @@ func TestALookIsOneReplicas(t *testing.T) {
 func TestAFaultEndsNoBot(t *testing.T) {
 	t.Parallel()
 	o := newOutage(t)
-	agent := o.app.Supervisor()
+	working := o.app.Supervisor()
 	o.app.Begin(nil) // whatever asks it fails
 	o.heard(slack.UserLinus, slack.ChannelEngineering, "", "@deckhand mend this")
 	var state string
@@ -383,7 +428,7 @@ func TestAFaultEndsNoBot(t *testing.T) {
 	if state == "done" || attempts != 1 {
 		t.Fatalf("after a fault the message is %s after %d attempts", state, attempts)
 	}
-	o.app.Begin(agent)
+	o.app.Begin(working)
 	o.heard(slack.UserLinus, slack.ChannelEngineering, "", "@deckhand mend that")
 	o.must(o.conn.QueryRow(t.Context(), `SELECT state FROM inbox ORDER BY id DESC LIMIT 1`).Scan(&state))
 	if state == "failed" {
