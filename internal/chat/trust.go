@@ -91,7 +91,7 @@ func (a steerer) onTrustCommand(ctx context.Context, in *Incoming, words string)
 func (a steerer) showTrust(in *Incoming, t threads.Thread, now, next approvals.Trust) {
 	id := hex.EncodeToString(next.SHA256)
 	diff := plaintext.Visible(trust.Diff(now.Files, next.Files))
-	frontend{a.Chat}.Attach(t.Key(), fmt.Sprintf("%s-%s.diff", next.Kind, id[:8]), cmp.Or(diff, "There is no difference."))
+	frontend(a).Attach(t.Key(), fmt.Sprintf("%s-%s.diff", next.Kind, id[:8]), cmp.Or(diff, "There is no difference."))
 	if hidden := a.hidden(now.Files, next.Files); len(hidden) > 0 || a.c.Redact(diff) != diff {
 		a.Answer(in, fmt.Sprintf("The %s that the repository brings now differ from what is trusted, and cannot be agreed to: what looks like a secret is not shown, and it may hide what follows. It is in: %s. Take it out of the repository, and write “trust” again.", next.Kind, listed(hidden)))
 		return

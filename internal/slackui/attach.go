@@ -239,12 +239,12 @@ func (a *files) PostFiles(ctx context.Context, k threads.ThreadKey, files ...thr
 
 // uploadOnce uploads files into a thread, as one message. An upload that was not answered may be there all the same,
 // and is not made again.
-func (a *poster) uploadOnce(ctx context.Context, k threads.ThreadKey, files ...slack.UploadFileParameters) (err error) {
+func (p *poster) uploadOnce(ctx context.Context, k threads.ThreadKey, files ...slack.UploadFileParameters) (err error) {
 	done := slack.CompleteUploadExternalParameters{Channel: k.ChannelID, ThreadTimestamp: k.ThreadTS}
 	for _, f := range files {
 		var to *slack.GetUploadURLExternalResponse
-		if to, err = a.api.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{AltTxt: f.AltTxt, FileName: f.Filename, FileSize: len(f.Content)}); err == nil {
-			err = a.api.UploadToURL(ctx, slack.UploadToURLParameters{UploadURL: to.UploadURL, Content: f.Content, Filename: f.Filename})
+		if to, err = p.api.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{AltTxt: f.AltTxt, FileName: f.Filename, FileSize: len(f.Content)}); err == nil {
+			err = p.api.UploadToURL(ctx, slack.UploadToURLParameters{UploadURL: to.UploadURL, Content: f.Content, Filename: f.Filename})
 		}
 		if err != nil {
 			break
@@ -252,7 +252,7 @@ func (a *poster) uploadOnce(ctx context.Context, k threads.ThreadKey, files ...s
 		done.Files = append(done.Files, slack.FileSummary{ID: to.FileID, Title: f.Title})
 	}
 	if err == nil {
-		_, err = a.api.CompleteUploadExternalContext(ctx, done)
+		_, err = p.api.CompleteUploadExternalContext(ctx, done)
 	}
 	if _, limited := errors.AsType[*slack.RateLimitedError](err); err != nil && !limited {
 		return publish.Permanent(err)

@@ -39,9 +39,9 @@ func (a *record) Links(text string) (links []chat.Link) {
 }
 
 // Permalink is the address of a message, as Slack forms it.
-func (a *poster) Permalink(channel, ts string) string {
-	if a.self.TeamURL == "" {
+func (p *poster) Permalink(channel, ts string) string {
+	if p.self.TeamURL == "" {
 		return ""
 	}
-	return strings.TrimSuffix(a.self.TeamURL, "/") + "/archives/" + channel + "/p" + strings.ReplaceAll(ts, ".", "")
+	return strings.TrimSuffix(p.self.TeamURL, "/") + "/archives/" + channel + "/p" + strings.ReplaceAll(ts, ".", "")
 }

@@ -58,21 +58,21 @@ func (f *pictures) show(to *poster, s *shownTurn, t agent.TurnView, o render.Opt
 	}
 }
 
-func (f *poster) uploadPicture(k threads.ThreadKey, p render.Picture) {
-	f.publisher.Once(publish.Call{
+func (p *poster) uploadPicture(k threads.ThreadKey, shown render.Picture) {
+	p.publisher.Once(publish.Call{
 		Method: publish.UploadFile, Priority: publish.Normal, Group: k.ThreadTS, What: "show a picture of a tool",
 		Timeout: time.Minute,
 		Do: func(ctx context.Context) error {
-			raw, err := base64.StdEncoding.DecodeString(p.Data)
+			raw, err := base64.StdEncoding.DecodeString(shown.Data)
 			if err != nil {
 				return publish.Permanent(fmt.Errorf("a tool's picture: %w", err))
 			}
-			name, content, err := attachment.Clean(ctx, p.Title, raw)
+			name, content, err := attachment.Clean(ctx, shown.Title, raw)
 			if err != nil {
 				return publish.Permanent(fmt.Errorf("a tool's picture %w", err))
 			}
-			return f.uploadOnce(ctx, k, slack.UploadFileParameters{Content: string(content), Filename: name, Title: p.Title, AltTxt: p.Alt})
+			return p.uploadOnce(ctx, k, slack.UploadFileParameters{Content: string(content), Filename: name, Title: shown.Title, AltTxt: shown.Alt})
 		},
-		OnError: func(err error) { f.c.Log.Warn("show a tool's picture", zap.Error(err)) },
+		OnError: func(err error) { p.c.Log.Warn("show a tool's picture", zap.Error(err)) },
 	})
 }
