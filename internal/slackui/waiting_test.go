@@ -284,9 +284,11 @@ func (d *desk) change(subtype string, fields object) {
 	maps.Copy(event, fields)
 	in, err := d.bot.app.screen.decode(envelope{Type: "events_api", Payload: mustJSON(object{"team_id": deskTeam, "event_id": uuid.NewString(), "event": event})})
 	d.must(err)
-	taken := false
-	d.bot.app.Take(context.Background(), in, func(context.Context, map[string]string) { taken = true })
-	if d.bot.app.Wait(); !taken {
+	taken := make(chan struct{})
+	d.bot.app.Take(context.Background(), in, func(context.Context, map[string]string) { close(taken) })
+	select {
+	case <-taken:
+	case <-time.After(time.Hour):
 		d.t.Error("the change was not taken")
 	}
 }
