@@ -21,7 +21,7 @@ func (w *worker) newDesk(t *turn, turn turns.Turn) *ask.Desk {
 	o := ask.Options{
 		Store: w.store, Worker: asking{w, s}, Front: w.front, Authoriser: w.authoriser, Policy: w.policy, Process: s.proc, Searches: s.meter,
 		Waiting: &w.waiting, Thread: w.thread, Turn: turn, SessionID: s.id, Folder: w.project.Folder(w.thread.Workspace), Home: w.place.Home(w.threadID),
-		ReachesForge: w.project.ReachesForge(), Content: &t.content, Span: t.span, Log: w.log,
+		Repositories: w.place.Repositories(w.thread, w.project), ReachesForge: w.project.ReachesForge(), Content: &t.content, Span: t.span, Log: w.log,
 	}
 	if w.pulls != nil {
 		o.Pulls = w.pulls

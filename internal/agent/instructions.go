@@ -9,13 +9,14 @@ import (
 
 	"deckhand/internal/agent/place"
 	"deckhand/internal/sandbox"
+	"deckhand/internal/workspace"
 )
 
 // maxInstructions bounds the CLAUDE.md that goes into the system prompt, in bytes.
 const maxInstructions = 40 << 10
 
-func systemPrompt(p place.Project, workspace string) (string, error) {
-	md, err := instructions(workspace)
+func systemPrompt(p place.Project, dir string) (string, error) {
+	md, err := instructions(dir)
 	if err != nil {
 		return "", err
 	}
@@ -25,15 +26,20 @@ func systemPrompt(p place.Project, workspace string) (string, error) {
 	if md != "" {
 		parts = append(parts, "The workspace's CLAUDE.md:\n\n"+md)
 	}
-	if folder := p.Folder(workspace); folder != workspace {
+	if folder := p.Folder(dir); folder != dir {
 		if md, err = instructions(folder); err != nil {
 			return "", err
 		}
 		if md != "" {
 			parts = append(parts, "The CLAUDE.md of "+p.Subdir+":\n\n"+md)
 		}
-		parts = append(parts, "You work in "+p.Subdir+", a folder of the repository in "+workspace+". git's sparse checkout has it and the files of the folders above; git sparse-checkout add FOLDER brings another, by its path from there.")
+		parts = append(parts, "You work in "+p.Subdir+", a folder of the repository in "+dir+". git's sparse checkout has it and the files of the folders above; git sparse-checkout add FOLDER brings another, by its path from there.")
 	}
+	further, err := furtherRepositories(p, dir)
+	if err != nil {
+		return "", err
+	}
+	parts = append(parts, further...)
 	if list := skillList(p.Skills); list != "" {
 		parts = append(parts, list)
 	}
@@ -45,6 +51,9 @@ func systemPrompt(p place.Project, workspace string) (string, error) {
 	}
 	if p.OpensPulls() {
 		parts = append(parts, "When the work is to become a pull request, commit it and call the tool open_pull_request of the server deckhand, with a title and a text for reviewers; it pushes, too. read_pull_request says how it stands. Merge only when somebody asks for it.")
+		if len(p.Further) > 0 {
+			parts = append(parts, "Each repository with work of yours gets a pull request of its own: name a further repository to these tools as repository.")
+		}
 	}
 	if p.Preview.Run != "" {
 		parts = append(parts, "When your work has changed how the project's page looks, call the tool preview of the server deckhand once it is done, and before you open a pull request: people see the page before and after.")
@@ -53,6 +62,22 @@ func systemPrompt(p place.Project, workspace string) (string, error) {
 		parts = append(parts, p.AppendSystemPrompt)
 	}
 	return strings.Join(parts, "\n\n"), nil
+}
+
+// furtherRepositories tells of the project's further repositories in a workspace.
+func furtherRepositories(p place.Project, dir string) (parts []string, err error) {
+	for _, q := range p.All()[1:] {
+		at := workspace.Within(dir, q.Of)
+		parts = append(parts, "The project's repository "+q.Of+" is in "+at+", a working tree of its own on a branch of the same name as here. Commit there what belongs there; cd there for its git. It is saved and restored like the rest.")
+		md, err := instructions(at)
+		if err != nil {
+			return nil, err
+		}
+		if md != "" {
+			parts = append(parts, "The CLAUDE.md of "+q.Of+":\n\n"+md)
+		}
+	}
+	return parts, nil
 }
 
 // instructions is the workspace's CLAUDE.md, which the CLI does not load itself

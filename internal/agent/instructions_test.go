@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,5 +35,19 @@ func TestInstructionsOfASubfolder(t *testing.T) {
 		if err != nil || subdir != "services/web" && strings.Contains(got, "You work in") {
 			t.Errorf("%q: %v\n%s", subdir, err, got)
 		}
+	}
+}
+
+// The model is told where the project's further repositories are, and their CLAUDE.md.
+func TestInstructionsOfSeveralRepositories(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	lib := filepath.Join(dir, ".deckhand/repos/lib")
+	if err := errors.Join(os.MkdirAll(lib, 0o700), os.WriteFile(filepath.Join(lib, "CLAUDE.md"), []byte("Of the lib."), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := systemPrompt(place.Project{Name: "web", Further: []place.Repository{{Name: "lib", Repo: "https://h/t/l"}}}, dir)
+	if err != nil || !strings.Contains(got, "The project's repository lib is in "+lib) || !strings.Contains(got, "The CLAUDE.md of lib:\n\nOf the lib.") {
+		t.Errorf("%v\n%s", err, got)
 	}
 }

@@ -22,10 +22,10 @@ import (
 type journal struct {
 	store   auditStore
 	log     *zap.Logger
-	commit  func(context.Context) string // that the workspace is at
+	commits func() []string // that the workspace's repositories are at
 	signal  chan struct{}
-	writing sync.Mutex // held over a flush; guards head
-	head    string     // the commit as last seen
+	writing sync.Mutex // held over a flush; guards heads
+	heads   []string   // the commits as last seen
 
 	turn atomic.Int64 // the one that runs, or the last one
 
@@ -33,8 +33,8 @@ type journal struct {
 	waiting []audit.Entry
 }
 
-func newJournal(db auditStore, log *zap.Logger, commit func(context.Context) string) *journal {
-	return &journal{store: db, log: log, commit: commit, signal: make(chan struct{}, 1)}
+func newJournal(db auditStore, log *zap.Logger, commits func() []string) *journal {
+	return &journal{store: db, log: log, commits: commits, signal: make(chan struct{}, 1)}
 }
 
 // run writes entries as they come until ctx ends, and what is left then. A write that is
@@ -46,7 +46,7 @@ func (j *journal) run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(5*time.Second, cut) })
 	defer stop()
 	j.writing.Lock()
-	j.head = j.commit(writing)
+	j.heads = j.commits()
 	j.writing.Unlock()
 	for ctx.Err() == nil {
 		select {
@@ -86,12 +86,13 @@ func (j *journal) flush(ctx context.Context) {
 	// A commit that appears with these results was made by one of them, unless
 	// somebody else works in the same folder.
 	if last := lastResult(entries); last != nil {
-		if now := j.commit(ctx); now != j.head {
-			if now != "" {
-				last.Details["commit"] = now
+		now := j.commits()
+		for i, head := range now {
+			if head != "" && (i >= len(j.heads) || head != j.heads[i]) {
+				last.Details["commit"] = head
 			}
-			j.head = now
 		}
+		j.heads = now
 	}
 	if err := j.store.Audit(ctx, entries...); err != nil {
 		j.log.Error("write the results of tools into the audit", zap.Int("entries", len(entries)), zap.Error(err))

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,12 +42,7 @@ func TestAJournalIsWrittenToItsEnd(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			db := &slowAudit{takes: tt.takes}
-			j := newJournal(db, zap.NewNop(), func(ctx context.Context) string {
-				if errors.Is(ctx.Err(), context.Canceled) {
-					return "" // as git says nothing then
-				}
-				return "c0ffee"
-			})
+			j := newJournal(db, zap.NewNop(), func() []string { return []string{"c0ffee"} })
 			ctx, stop := context.WithCancel(t.Context())
 			done := make(chan struct{})
 			go func() {

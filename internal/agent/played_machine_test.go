@@ -162,7 +162,9 @@ func (m *playedMachine) AskedBy(context.Context, threads.Thread, place.Project, 
 	return nil
 }
 
-func (m *playedMachine) Head(context.Context, string) string { return "" }
+func (*playedMachine) Heads(threads.Thread, place.Project) []string { return nil }
+
+func (*playedMachine) Repositories(threads.Thread, place.Project) []string { return nil }
 
 func (m *playedMachine) Start(ctx context.Context, t threads.Thread, project place.Project, resume bool, _ int, calls gateway.Meter, _ *zap.Logger) (place.Process, error) {
 	m.mu.Lock()

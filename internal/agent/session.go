@@ -234,18 +234,17 @@ func (w *worker) adopt(ctx context.Context, proc place.Process, m *spend.Meter, 
 	}
 	m.MoveTo(w.thread.SessionID, epoch)
 	messages := make(chan claude.Message)
-	dir := w.thread.Workspace
+	t, p := w.thread, w.project
 	pumpCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &session{
 		leased: w.leased,
 		id:     w.thread.SessionID, epoch: epoch, proc: proc, meter: m, totals: claude.NewTotals(baseline),
 		idle: time.NewTimer(w.limits.IdleTimeout), messages: messages, stopPump: stop,
-		journal: newJournal(w.store, w.log, func(ctx context.Context) string { return w.place.Head(ctx, dir) }), model: w.project.Model, mode: cmp.Or(w.project.PermissionMode, ModeDefault),
+		journal: newJournal(w.store, w.log, func() []string { return w.place.Heads(t, p) }), model: w.project.Model, mode: cmp.Or(w.project.PermissionMode, ModeDefault),
 		committed: make(chan struct{}, 1), diffs: make(chan int64, 1), recalls: recalls, mirror: w.newMirror(w.thread.SessionID, resumed),
 	}
 	s.pump.Go(func() { s.journal.run(pumpCtx) })
 	s.pump.Go(func() { s.mirror.Run(pumpCtx) })
-	t, p := w.thread, w.project
 	proc.OnGit(func(e gitway.Event) { s.journal.add(s.journal.git(t.TeamID, t.ID, e)) })
 	proc.OnAsk(asking{w, s})
 	s.pump.Go(func() {

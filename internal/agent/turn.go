@@ -31,7 +31,7 @@ type turn struct {
 	desk       *ask.Desk
 	spent      map[string]int64 // see TurnView.Spent; nil while there is none
 	closer     closer
-	head       string          // the commit that the folder was at when it began
+	heads      []string        // the commits that its repositories were at when it began
 	span       context.Context //nolint:containedctx // until it ends
 	end        context.CancelFunc
 	stoppedBy  string        // who pressed Stop; empty while nobody did
@@ -128,7 +128,7 @@ func (w *worker) beginTurn(row turns.Turn, prompt inbox.Prompt, promptUUID, text
 		pulse: newPulse(w.limits.Quiet),
 	}
 	if w.project.ReachesForge() {
-		w.turn.head = w.place.Head(context.Background(), w.thread.Workspace)
+		w.turn.heads = w.place.Heads(w.thread, w.project)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), authorTimeout)
 	defer cancel()

@@ -159,8 +159,9 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	view.Quiet, view.Cards = nil, t.desk.ClosedCards(status)
 	view.CostMicroUSD, view.Unfinished, view.Continue = cost, more, overBudget
 	view.Settling = more && !overBudget
-	view.Committed = w.session.madeCommits(ctx, t)
-	view.OpensPull = view.Committed && state == TurnDone && !view.Settling && w.opensPull(ctx)
+	made := w.session.madeCommits(t)
+	view.Committed = len(made) > 0
+	view.OpensPull = view.Committed && state == TurnDone && !view.Settling && w.opensPull(ctx, made)
 	f := store.FinishedTurn{
 		ID: t.row.ID, State: string(state), Problem: problem, AgentTurns: agentTurns, CLITotals: told, Approvals: status,
 		OverBudget: overBudget, View: EncodeTurn(view), Mark: string(view.Mark), Answer: transcript.Answer(t.content),

@@ -34,6 +34,15 @@ const (
 	sameName = 1000
 )
 
+// Own has [Folder] be a plain folder of the workspace that git ignores.
+func Own(workspace string) error {
+	root, err := Inbox{Workspace: workspace}.open()
+	if err != nil {
+		return err
+	}
+	return root.Close()
+}
+
 // Begin empties a prompt's inbox, which is about to be filled again.
 func (i Inbox) Begin(prompt int64) error {
 	root, err := i.open()

@@ -72,6 +72,8 @@ type Session struct {
 	Owner string
 	// Workspace and Home are writable.
 	Workspace, Home string
+	// Repositories are the folders in Workspace with further repositories, which are protected as the one there.
+	Repositories []string
 	// Dir is the working directory, a folder of Workspace; empty for Workspace itself.
 	Dir string
 	// Hidden are the bot's own files and folders, hidden even inside something visible. They may contain Workspace

@@ -339,7 +339,12 @@ func (v *view) place(s Session) error {
 	}
 	v.show(writable, s.Workspace)
 	v.show(writable, s.Home)
-	return v.repository(s.Workspace)
+	for _, folder := range append([]string{s.Workspace}, s.Repositories...) {
+		if err := v.repository(folder); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hide covers the bot's own files where they are visible, except the session's own inside them. A see entry among

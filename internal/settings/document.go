@@ -60,6 +60,8 @@ type projectYAML struct {
 	Repo      string `yaml:"repo"`
 	Workspace string `yaml:"workspace"`
 	Base      string `yaml:"base"`
+	// Repos are further repositories, by their short names.
+	Repos map[string]repoYAML `yaml:"repos"`
 	// Subdir is the folder of the repository that its threads work in.
 	Subdir string `yaml:"subdir"`
 	Model  string `yaml:"model"`
@@ -93,6 +95,27 @@ type projectYAML struct {
 	PullRequests *pullsYAML `yaml:"pull_requests"`
 	// Trust are the kinds of what its repository brings that may be used, once an admin agrees.
 	Trust names `yaml:"trust"`
+}
+
+// repoYAML is a repository's address, or a mapping with the branch that work starts from.
+type repoYAML struct {
+	Repo string `yaml:"repo"`
+	Base string `yaml:"base"`
+}
+
+func (r *repoYAML) UnmarshalYAML(unmarshal func(any) error) error {
+	if unmarshal(&r.Repo) == nil {
+		return nil
+	}
+	type plain repoYAML
+	return unmarshal((*plain)(r))
+}
+
+func (p projectYAML) further() (out []place.Repository) {
+	for _, name := range sorted(p.Repos) {
+		out = append(out, place.Repository{Name: name, Repo: p.Repos[name].Repo, Base: p.Repos[name].Base})
+	}
+	return out
 }
 
 // models are those that people may choose, the default first. None leaves it to Claude Code.

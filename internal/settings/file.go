@@ -261,7 +261,7 @@ func (d document) projects() map[string]place.Project {
 		}
 		key, email := d.signingOf(p)
 		out[name] = place.Project{
-			Name: name, Dir: p.Dir, Repo: p.Repo, Workspace: kind, Base: p.Base, Subdir: p.Subdir, Model: model, Models: models,
+			Name: name, Dir: p.Dir, Repo: p.Repo, Workspace: kind, Base: p.Base, Subdir: p.Subdir, Further: p.further(), Model: model, Models: models,
 			MaxTurns: p.maxTurns(), AllowedTools: p.AllowedTools, DisallowedTools: p.DisallowedTools,
 			PermissionMode: p.PermissionMode, Env: p.Env, AppendSystemPrompt: p.AppendSystemPrompt,
 			Prices: p.Prices.prices(), Sandbox: p.Sandbox.over(d.Sandbox).spec(), Provider: p.Provider.over(d.Provider).provider(),

@@ -135,8 +135,8 @@ func TestConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		want           []string
 	}{
 		{"an unknown key", "workspace: worktree", "worksapce: worktree", []string{":4:5", `no key "worksapce" here; did you mean "workspace"?`}},
-		{"several repositories", "    dir: /srv/web", "    dir: /srv/web\n    repos: [a, b]", []string{":4:5", `no key "repos" here; a project has one repository: write a project for each`, "git: {also: [https://…]}"}},
-		{"a list of repositories", "    dir: /srv/web", "    repo: [a, b]", []string{":3:", "write one address: a project has one repository: write a project for each"}},
+		{"several repositories", "    dir: /srv/web", "    dir: /srv/web\n    repositories: [a, b]", []string{":4:5", `no key "repositories" here; a project's further repositories are under repos, a short name and an address each`}},
+		{"a list of repositories", "    dir: /srv/web", "    repo: [a, b]", []string{":3:", "write one address; a project's further repositories are under repos"}},
 		{"further repositories without its own", "    dir: /srv/web", "    dir: /srv/web\n    git: {also: [\"https://host/team/lib.git\"]}", []string{":4:", "beside the project's own repository at a forge"}},
 		{"a wrong type", "C0123: web", "C0123: [web]", []string{":7:"}},
 		{"broken YAML", "  web:\n", "  web: [\n", []string{":"}},

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"deckhand/internal/gateway/gitway"
 )
@@ -67,6 +68,11 @@ func (d document) forgeOf(p projectYAML) []string {
 	own := cmp.Or(p.Git.URL, p.Repo)
 	if own != "" && gitway.IsForge(own) {
 		out = append(out, own)
+	}
+	for _, r := range p.further() {
+		if gitway.IsForge(r.Repo) {
+			out = append(out, r.Repo)
+		}
 	}
 	return append(out, p.Git.Also...)
 }
@@ -136,7 +142,7 @@ func (d document) forgeVariables() []string {
 }
 
 // forge checks a project's addresses with its credential.
-func (v *validation) forge(at string, d document, p projectYAML) {
+func (v *validation) forge(at, name string, d document, p projectYAML) {
 	v.git(at+".git", p.Git)
 	switch {
 	case p.Repo != "" && p.Git.URL != "":
@@ -152,8 +158,43 @@ func (v *validation) forge(at string, d document, p projectYAML) {
 	for _, address := range p.Git.Also {
 		v.address(at+".git.also", address, access, false)
 	}
+	v.repos(at+".repos", name, p, access)
 	v.address(at+".repo", p.Repo, access, true)
 	v.address(at+".git.url", p.Git.URL, access, false)
+}
+
+// repos checks a project's further repositories.
+func (v *validation) repos(at, project string, p projectYAML, access gitway.Access) {
+	own := cmp.Or(p.Git.URL, p.Repo)
+	if len(p.Repos) > 0 && p.Workspace != "worktree" {
+		v.add(at, "each thread gets folders of its own of these repositories; write workspace: worktree")
+	}
+	known := map[string]string{}
+	for _, address := range []string{own, p.Repo, p.Dir} {
+		known[gitway.Name(address)] = "the project's own"
+	}
+	for _, address := range p.Git.Also {
+		known[gitway.Name(address)] = "under git: also"
+	}
+	for _, r := range p.further() {
+		at, name := at+"."+r.Name, gitway.Name(r.Repo)
+		switch {
+		case !projectName.MatchString(r.Name):
+			v.add(at, "%q is not a short name; write small letters, digits, - and _", r.Name)
+		case r.Name == project:
+			v.add(at, "%q is what the project's own repository is called; give this one another name", r.Name)
+		case r.Repo == "":
+			v.add(at, "write the repository's address, or repo: and base:")
+		case strings.HasPrefix(r.Repo, "-") || strings.HasPrefix(r.Base, "-"):
+			v.add(at, "repo and base must not begin with -")
+		case known[name] != "":
+			v.add(at, "this repository is here twice: it is %s as well", known[name])
+		case gitway.IsForge(r.Repo) && (own == "" || !gitway.IsForge(own)):
+			v.add(at, "this is beside the project's own repository at a forge; write the address of that under repo, or git: {url: …}")
+		}
+		v.address(at, r.Repo, access, true)
+		known[name] = "repos: " + r.Name
+	}
 }
 
 func (v *validation) address(at, address string, access gitway.Access, pathToo bool) {

@@ -28,6 +28,7 @@ func TestWhatAForgeIsReachedBy(t *testing.T) {
 		{"the team's", "git: {token_env: T, user: bot}", "repo: " + repo, reach{[]string{repo}, gitway.Access{TokenEnv: "T", User: "bot"}}},
 		{"a project's own", "git: {token_env: T, user: bot}", "repo: git@host:team/web.git\n    git: {key_file: /k, known_hosts: /h}", reach{[]string{"git@host:team/web.git"}, gitway.Access{KeyFile: "/k", KnownHosts: "/h"}}},
 		{"an app", "git: {github_app: {id: 7, key_env: K}}", "dir: /srv/web\n    git: {url: " + repo + ", also: [https://host/team/lib]}", reach{[]string{repo, "https://host/team/lib"}, gitway.Access{App: gitway.App{ID: "7", KeyEnv: "K"}}}},
+		{"several", "git: {token_env: T}", "repo: " + repo + "\n    workspace: worktree\n    repos: {b: {repo: /srv/b, base: x}, a: https://host/team/a}\n    git: {also: [https://host/team/c]}", reach{[]string{repo, "https://host/team/a", "https://host/team/c"}, gitway.Access{TokenEnv: "T"}}},
 		{"a folder", "git: {token_env: T}", "dir: /srv/web", reach{Access: gitway.Access{TokenEnv: "T"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -63,6 +64,7 @@ func TestWhatSignsCommits(t *testing.T) {
 
 func TestAForgeThatMakesNoSenseIsToldWithItsPlace(t *testing.T) {
 	t.Parallel()
+	const tree = "repo: https://h/t/w\n    workspace: worktree"
 	for name, tt := range map[string]struct{ team, project, want string }{
 		"two credentials":             {"{token_env: T, key_file: /k}", "repo: https://h/t/w", ":1:7: git: one credential is enough"},
 		"a token":                     {"{token_env: ghp_x-y}", "repo: https://h/t/w", ":1:18: git.token_env: write the name of a variable"},
@@ -83,6 +85,15 @@ func TestAForgeThatMakesNoSenseIsToldWithItsPlace(t *testing.T) {
 		"a folder as a forge":         {"{}", "dir: /srv/web\n    git: {url: /srv/web.git}", "projects.web.git.url: a path is no forge"},
 		"a password":                  {"{}", "repo: https://u:s3cr3t@h/t/w", "an address holds no credentials"},
 		"what it holds, inside":       {"{token_env: TOK}", "repo: https://h/t/w\n    env: [TOK]", "TOK holds a credential, which stays outside"},
+		"no folders of threads":       {"{}", "repo: https://h/t/w\n    repos: {lib: https://h/t/l}", ":5:13: projects.web.repos: each thread gets folders of its own of these repositories; write workspace: worktree"},
+		"a name that leads away":      {"{}", tree + "\n    repos: {../x: https://h/t/l}", `"../x" is not a short name`},
+		"the project's own name":      {"{}", tree + "\n    repos: {web: https://h/t/l}", `"web" is what the project's own repository is called`},
+		"the same once more":          {"{}", tree + "\n    repos: {lib: 'ssh://git@h/t/w.git'}", "projects.web.repos.lib: this repository is here twice: it is the project's own as well"},
+		"one under two names":         {"{}", tree + "\n    repos: {a: https://h/t/l, b: {repo: https://h/t/l.git, base: x}}", "projects.web.repos.b: this repository is here twice: it is repos: a as well"},
+		"one to be cloned as well":    {"{}", tree + "\n    git: {also: [https://h/t/l]}\n    repos: {a: https://h/t/l}", "it is under git: also as well"},
+		"no address":                  {"{}", tree + "\n    repos: {a: {base: x}}", "projects.web.repos.a: write the repository's address"},
+		"one beside no forge":         {"{}", "dir: /srv/web\n    workspace: worktree\n    repos: {a: https://h/t/l}", "projects.web.repos.a: this is beside the project's own repository at a forge"},
+		"a list of them":              {"{}", tree + "\n    repos: [https://h/t/l]", "projects.web.repos: write a mapping"},
 		"a key that is none":          {"{token: x}", "repo: https://h/t/w", `there is no key "token" here`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,16 +13,16 @@ import (
 )
 
 // severalRepositories are keys that people try for several repositories in one project.
-var severalRepositories = []string{"repos", "repositories", "dirs", "add_dirs", "additional_directories", "additionalDirectories"}
+var severalRepositories = []string{"repositories", "dirs", "add_dirs", "additional_directories", "additionalDirectories"}
 
-// oneRepository says what to do instead.
-const oneRepository = "a project has one repository: write a project for each, and list them under projects of the channel; list repositories that its sessions fetch from as well under git: {also: [https://…]}"
+// furtherRepositories says how they are written.
+const furtherRepositories = "a project's further repositories are under repos, a short name and an address each: repos: {lib: https://…}"
 
 // unknownKey suggests the meant key, or lists the known ones.
 func unknownKey(tree *ast.File, key *token.Token) string {
 	text := fmt.Sprintf("there is no key %q here", key.Value)
 	if slices.Contains(severalRepositories, key.Value) {
-		return text + "; " + oneRepository
+		return text + "; " + furtherRepositories
 	}
 	var known []string
 	for _, doc := range tree.Docs {

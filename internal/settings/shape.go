@@ -22,6 +22,10 @@ func (channelYAML) shape() shape {
 	return shape{scalar: true, mapping: true, wanted: "a project's name, or project:, roles: and replies:"}
 }
 
+func (repoYAML) shape() shape {
+	return shape{scalar: true, mapping: true, wanted: "a repository's address, or repo: and base:"}
+}
+
 func (names) shape() shape {
 	return shape{scalar: true, list: true, item: reflect.TypeFor[string](), wanted: "a name, or a list of names such as [one, another]"}
 }
@@ -117,7 +121,7 @@ func (v *validation) shapes(at string, n ast.Node, t reflect.Type, depth int) {
 	}
 	if !ok {
 		if strings.HasSuffix(at, ".repo") {
-			s.wanted = "one address: " + oneRepository
+			s.wanted = "one address; " + furtherRepositories
 		}
 		t := n.GetToken()
 		v.wrong = append(v.wrong, fmt.Sprintf("%s:%d:%d: %swrite %s", v.file, t.Position.Line, t.Position.Column, keyOf(at), s.wanted))

@@ -111,7 +111,7 @@ func (v *validation) check(c document) {
 		v.project(at, name, p)
 		v.provider(at+".provider", p.Provider)
 		v.passedOn(at+".env", p.Env, credentials)
-		v.forge(at, c, p)
+		v.forge(at, name, c, p)
 		v.pulls(at, c, p)
 		v.preview(at+".preview", c, p)
 		if p.Sandbox != nil {

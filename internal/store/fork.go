@@ -67,8 +67,8 @@ func (s *Store) Fork(ctx context.Context, f Fork) (t threads.Thread, err error) 
 			`INSERT INTO transcript_pieces (transcript_id, at_byte, bytes, zstd)
 				SELECT n.id, p.at_byte, p.bytes, p.zstd FROM transcripts o JOIN transcript_pieces p ON p.transcript_id = o.id
 					JOIN transcripts n ON n.session_id = $3 AND n.agent = o.agent WHERE o.session_id = $4`,
-			`INSERT INTO work (thread_id, epoch, branch, saved, packs, bytes, left_out, saved_at)
-				SELECT $2, 0, branch, saved, packs, bytes, left_out, saved_at FROM work WHERE thread_id = $1`,
+			`INSERT INTO work (thread_id, repository, epoch, branch, saved, packs, bytes, left_out, saved_at)
+				SELECT $2, repository, 0, branch, saved, packs, bytes, left_out, saved_at FROM work WHERE thread_id = $1`,
 			`INSERT INTO work_packs (thread_id, pack, part, data)
 				SELECT $2, p.pack, p.part, p.data FROM work w JOIN work_packs p ON p.thread_id = w.thread_id AND p.pack = ANY (w.packs) WHERE w.thread_id = $1`,
 		} {

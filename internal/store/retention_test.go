@@ -84,7 +84,7 @@ func TestOldWork(t *testing.T) {
 	if err := s.ForgetWork(ctx, ls[2].lease); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Work(ctx, ls[2].thread); !errors.Is(err, pg.ErrNotFound) {
+	if _, err := s.Work(ctx, ls[2].thread, ""); !errors.Is(err, pg.ErrNotFound) {
 		t.Errorf("it was deleted: %v", err)
 	}
 	if n := count(t, url, `SELECT count(*) FROM work_packs`); n != 2 {

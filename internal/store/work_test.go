@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func TestWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Work(ctx, l.thread); !errors.Is(err, pg.ErrNotFound) {
+	if _, err := s.Work(ctx, l.thread, ""); !errors.Is(err, pg.ErrNotFound) {
 		t.Errorf("before: %v", err)
 	}
 	a, b := strings.Repeat("a", 40), strings.Repeat("b", 40)
@@ -41,7 +42,7 @@ func TestWork(t *testing.T) {
 	w := work.Work{ThreadID: l.thread, Branch: a, Packs: []uuid.UUID{first}, Bytes: int64(len(big)), LeftOut: "x (too large)", SavedAt: at}
 	check := func(what string, want work.Work, packs map[uuid.UUID][]byte) {
 		t.Helper()
-		got, err := s.Work(ctx, l.thread)
+		got, err := s.Work(ctx, l.thread, "")
 		got.SavedAt = got.SavedAt.UTC()
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s (-want +got): %v\n%s", what, err, diff)
@@ -64,6 +65,25 @@ func TestWork(t *testing.T) {
 	}
 	both := map[uuid.UUID][]byte{first: big, second: []byte("more")}
 	check("more", w, both)
+	// What is kept of another repository is its own.
+	further := work.Work{ThreadID: l.thread, Repository: "lib", Branch: b, Packs: []uuid.UUID{uuid.New()}, Bytes: 4, SavedAt: at}
+	if err := s.KeepWork(ctx, l.lease, further, strings.NewReader("else")); err != nil {
+		t.Fatal(err)
+	}
+	check("beside another repository", w, both)
+	for range 2 {
+		further.Packs, further.SavedAt = []uuid.UUID{}, at.Add(-time.Hour)
+		if err := s.KeepWork(ctx, l.lease, further, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("beside another repository with less", w, both)
+	if names, err := s.WorkRepositories(ctx, l.thread); err != nil || !slices.Equal(slices.Sorted(slices.Values(names)), []string{"", "lib"}) {
+		t.Errorf("there is work in %q, %v", names, err)
+	}
+	if ids, err := s.OldWork(ctx, time.Now().Add(time.Hour), 10); err != nil || len(ids) > 1 {
+		t.Errorf("old is the work of %v, %v", ids, err)
+	}
 	// A reader that fails, and a holder that is one no more.
 	other := w
 	other.Branch, other.Packs = b, []uuid.UUID{uuid.New()}

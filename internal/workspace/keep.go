@@ -85,7 +85,7 @@ func (k *Keeper) keep(ctx context.Context, t Thread, p Project, source gitdata.R
 		if now.Branch == was.Branch {
 			return short, nil
 		}
-		if published, ok := k.published.Load(t.ID); ok { // later changes are left out
+		if published, ok := k.published.Load(k.savedIndex(t, p)); ok { // later changes are left out
 			now.At = published.(time.Time) //nolint:forcetypeassert // the map holds times
 		}
 		now.LeftOut = strings.TrimPrefix(now.LeftOut+", what was not committed (too large)", ", ")

@@ -74,8 +74,9 @@ func (k *Keeper) putAside(ctx context.Context, t Thread, p Project, source gitda
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		away := fmt.Sprintf("%s.before-%d", t.Dir, time.Now().UnixNano())
-		if e := os.Rename(t.Dir, away); e != nil {
+		// Not beside it: what lies in the folder of another repository goes with that.
+		away := filepath.Join(k.DataDir, "workspaces", p.key(), fmt.Sprintf("%d.before-%d", t.ID, time.Now().UnixNano()))
+		if e := errors.Join(os.MkdirAll(filepath.Dir(away), 0o700), os.Rename(t.Dir, away)); e != nil {
 			return nil, e
 		}
 		return []string{fmt.Sprintf("This thread had a folder here from before it went to another machine. It has what is nowhere else (%v), so it was kept: %s.", err, away)}, nil
@@ -101,7 +102,7 @@ func (k *Keeper) putAside(ctx context.Context, t Thread, p Project, source gitda
 			told = append(told, fmt.Sprintf("On this machine was work of this thread that had been saved nowhere else (its %s, %s). It goes on without; ask for it to be merged.", name, ref))
 		}
 	}
-	return told, k.discard(t.Dir)
+	return told, k.discard(t.Dir, p)
 }
 
 // leftRef is the prefix of refs in the project's repository for work that a thread left behind.
@@ -110,8 +111,8 @@ func leftRef(threadID int64) string {
 }
 
 // discard removes a thread's folder. If that is interrupted, the next start removes the rest.
-func (k *Keeper) discard(dir string) error {
-	gone, err := os.MkdirTemp(filepath.Dir(dir), gitdata.Unfinished)
+func (k *Keeper) discard(dir string, p Project) error {
+	gone, err := os.MkdirTemp(filepath.Join(k.DataDir, "workspaces", p.Name), gitdata.Unfinished)
 	if err != nil {
 		return err
 	}

@@ -123,11 +123,15 @@ func (k *Keeper) PutAway(ctx context.Context, t Thread, p Project) (stays string
 	if err := writeWhole(k.savedIndex(t, p)+awaySuffix, time.Now().UTC().Format(time.RFC3339)+"\n"); err != nil {
 		return "", nil, err
 	}
-	return "", nil, k.discard(own)
+	return "", nil, k.discard(own, p)
 }
 
 // aloneIn is what a folder's git folder has that is neither published nor saved, such as a stash; empty if nothing.
 func aloneIn(dir string, source gitdata.Repository) string {
+	within, _ := os.ReadDir(filepath.Join(dir, Repositories))
+	for _, d := range within { // those of the project's are put away first
+		return "the repository " + filepath.Join(Repositories, d.Name()) + " is in it"
+	}
 	gitDir := filepath.Join(dir, ".git")
 	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"} {
 		if _, err := os.Lstat(filepath.Join(gitDir, name)); err == nil {

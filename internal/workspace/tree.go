@@ -23,7 +23,7 @@ const freshFor = 5 * time.Second
 // source is the project's own repository, or its folder.
 func (k *Keeper) source(p Project) string {
 	if p.Repo != "" {
-		return filepath.Join(k.DataDir, "repos", p.Name)
+		return filepath.Join(k.DataDir, "repos", p.key())
 	}
 	return p.Dir
 }
@@ -37,7 +37,7 @@ type turnstile struct {
 
 // kept is the turnstile of the bot's repository of a project.
 func (k *Keeper) kept(p Project) *turnstile {
-	t, _ := k.turnstiles.LoadOrStore(p.Name, &turnstile{busy: make(chan struct{}, 1)})
+	t, _ := k.turnstiles.LoadOrStore(p.key(), &turnstile{busy: make(chan struct{}, 1)})
 	return t.(*turnstile)
 }
 
@@ -129,7 +129,7 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 			if ctx.Err() != nil {
 				return "", nil, context.Cause(ctx)
 			}
-			stale = fmt.Sprintf("The repository of project %s could not be brought up to date (%v), so this thread starts from what was fetched %s.", p.Name, err, ago(source.Fetched()))
+			stale = fmt.Sprintf("%s could not be brought up to date (%v), so this thread starts from what was fetched %s.", capital(p.repository()), err, ago(source.Fetched()))
 		}
 	}
 	if t.Dir == "" && known == "" {
@@ -137,11 +137,17 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 			return "", nil, err
 		}
 	}
+	if p.Further != "" {
+		gitdata.Sweep(filepath.Dir(own))
+	}
 	made, err := gitdata.Clone{
 		Source: source, Dir: own, Branch: t.Branch, Base: p.Base, Subdir: p.Subdir, OfOrigin: p.Repo != "", Saved: savedRef(t.ID), Index: k.savedIndex(t, p),
 		Scratch: k.scratch(), Environ: p.Environ, Was: t.Forked,
 	}.Make(ctx)
 	if err != nil {
+		return "", nil, err
+	}
+	if err := k.wrote(t, p, own); err != nil {
 		return "", nil, err
 	}
 	if err := k.made(t, p, !made.Branch && made.Saved == nil && made.Aside == nil); err != nil {
@@ -228,6 +234,9 @@ func ago(at time.Time) string {
 
 // again says what people should know of a working tree that is not a new thread's first.
 func again(t Thread, p Project, made gitdata.Made, brought *Kept, lost string) string {
+	if p.Further != "" && !made.Branch && made.Saved == nil && made.Aside == nil {
+		return "" // the thread has done nothing there yet
+	}
 	name, ignored := t.Branch, "; what .gitignore leaves out is not"
 	if brought != nil && brought.LeftOut != "" {
 		ignored = "; not here are " + brought.LeftOut
@@ -245,7 +254,7 @@ func again(t Thread, p Project, made gitdata.Made, brought *Kept, lost string) s
 		if !made.Branch && made.Saved == nil && made.Aside == nil {
 			return ""
 		}
-		lost = "The repository of project " + p.Name + " knows a thread of this one's number"
+		lost = capital(p.repository()) + " knows a thread of this one's number"
 	}
 	switch {
 	case made.Aside != nil:
@@ -267,7 +276,7 @@ func savedRef(threadID int64) string { return "refs/deckhand/saved/" + strconv.F
 
 // savedIndex is where the bot keeps git's knowledge of the thread's files.
 func (k *Keeper) savedIndex(t Thread, p Project) string {
-	return filepath.Join(k.DataDir, "saved", p.Name, strconv.FormatInt(t.ID, 10))
+	return filepath.Join(k.DataDir, "saved", p.key(), strconv.FormatInt(t.ID, 10))
 }
 
 // Save saves the thread's uncommitted changes in the project's repository, and stores these and its commits on the
@@ -297,9 +306,10 @@ func (k *Keeper) Save(ctx context.Context, t Thread, p Project) (left string, er
 func (k *Keeper) saveHere(ctx context.Context, t Thread, p Project, source gitdata.Repository) ([]gitdata.Left, error) {
 	ctx, cancel := t.bounded(ctx)
 	defer cancel()
-	return gitdata.Saving{
+	left, err := gitdata.Saving{
 		Clone: t.Dir, Source: source, Branch: t.Branch, Ref: savedRef(t.ID), Index: k.savedIndex(t, p), Scratch: k.scratch(), Ignored: t.Shelf != nil,
 	}.Save(ctx)
+	return slices.DeleteFunc(left, func(l gitdata.Left) bool { return slices.Contains(notLeft, l.Name) }), err
 }
 
 // maxNamed bounds the named unsaved files.

@@ -43,7 +43,10 @@ const (
 // Project describes the source of workspaces.
 type Project struct {
 	Name string
-	Kind Kind
+	// Further is the short name of this repository, where it is one that the project has beside its own: a thread's
+	// working tree of it lies in the folder of the thread's own (see [Within]). Empty for the project's own.
+	Further string
+	Kind    Kind
 	// Dir is the project's folder; Repo, instead, a git URL that is cloned into the data folder at the first use. A
 	// scratch project has neither.
 	Dir, Repo string
@@ -90,7 +93,7 @@ type Keeper struct {
 	KeepBytes int64
 	// turnstiles are for the bot's repositories, by project.
 	turnstiles sync.Map
-	// published is, by thread id, when the folder was read for its last publication.
+	// published is, by what is kept of a thread's files, when the folder was read for its last publication.
 	published sync.Map
 	// sessions counts the sessions in each folder.
 	sessionsMu sync.Mutex
@@ -100,6 +103,9 @@ type Keeper struct {
 // Open returns the thread's folder, which it makes if it is missing, and what people should know of that, in
 // sentences. The thread must have no process; stale locks of git are removed. Its errors are sentences for people.
 func (k *Keeper) Open(ctx context.Context, t Thread, p Project) (dir string, told []string, err error) {
+	if err := k.plain(t, p); err != nil {
+		return "", nil, err
+	}
 	if dir, told, err = k.open(ctx, t, p); err == nil && p.Kind != Scratch {
 		told = append(told, k.unlock(dir, dir == k.ownFolder(t, p))...)
 	}
@@ -135,7 +141,7 @@ func (k *Keeper) open(ctx context.Context, t Thread, p Project) (dir string, tol
 			}
 			return err
 		}); err != nil {
-			return "", nil, fmt.Errorf("the repository of project %s could not be cloned: %w", p.Name, err)
+			return "", nil, fmt.Errorf("%s could not be cloned: %w", p.repository(), err)
 		}
 		if p.Kind == Shared {
 			if err := k.made(t, p, true); err != nil {
@@ -144,7 +150,7 @@ func (k *Keeper) open(ctx context.Context, t Thread, p Project) (dir string, tol
 		}
 	}
 	if !isDir(source) {
-		return "", nil, fmt.Errorf("the folder of project %s does not exist: %s", p.Name, source)
+		return "", nil, fmt.Errorf("the folder of %s does not exist: %s", p.repository(), source)
 	}
 	if p.Kind == Shared {
 		if p.Repo != "" {
@@ -155,7 +161,7 @@ func (k *Keeper) open(ctx context.Context, t Thread, p Project) (dir string, tol
 		return source, told, context.Cause(ctx)
 	}
 	if dir, told, err = k.workingTree(ctx, t, p); err != nil {
-		return "", nil, fmt.Errorf("no working tree could be made for project %s: %w", p.Name, err)
+		return "", nil, fmt.Errorf("no working tree could be made of %s: %w", p.repository(), err)
 	}
 	return dir, told, nil
 }
@@ -164,7 +170,7 @@ func (k *Keeper) open(ctx context.Context, t Thread, p Project) (dir string, tol
 func Missing(dir string) bool { return dir != "" && !isDir(dir) }
 
 func (k *Keeper) ownFolder(t Thread, p Project) string {
-	return filepath.Join(k.DataDir, "workspaces", p.Name, strconv.FormatInt(t.ID, 10))
+	return Within(filepath.Join(k.DataDir, "workspaces", p.Name, strconv.FormatInt(t.ID, 10)), p.Further)
 }
 
 // scratch is a folder for git's temporary files.
@@ -196,9 +202,9 @@ func (k *Keeper) Publish(ctx context.Context, t Thread, p Project) error {
 		_, err = gitdata.Publication{Clone: t.Dir, Source: source, Branch: t.Branch, Scratch: k.scratch()}.Publish(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("publish %s in the repository of project %s: %w", t.Branch, p.Name, err)
+		return fmt.Errorf("publish %s in %s: %w", t.Branch, p.repository(), err)
 	}
-	k.published.Store(t.ID, at)
+	k.published.Store(k.savedIndex(t, p), at)
 	return nil
 }
 

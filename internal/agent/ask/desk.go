@@ -88,7 +88,7 @@ type Options struct {
 	}
 	// Pulls look at pull requests; nil where sessions open none.
 	Pulls interface {
-		Source(c policy.Call, branch string) (leaves policy.Push, looked bool)
+		Source(c policy.Call, branch string) (leaves policy.Push, folder string, looked bool)
 		Look(ctx context.Context, threadID int64, requester string, c policy.Call, push *forges.Push) (*forges.Push, error)
 	}
 	// Waiting has the ids of the approvals that this process's CLIs wait for, of all threads.
@@ -97,10 +97,12 @@ type Options struct {
 	Turn    turns.Turn
 	// SessionID is the turn's, Folder where it works, Home where the CLI keeps its session.
 	SessionID, Folder, Home string
-	ReachesForge            bool
-	Content                 *claude.Output  // what the turn has said, the worker's
-	Span                    context.Context //nolint:containedctx // ends with the turn, and ends the connections that were allowed in it
-	Log                     *zap.Logger
+	// Repositories are as [policy.Call] has them.
+	Repositories []string
+	ReachesForge bool
+	Content      *claude.Output  // what the turn has said, the worker's
+	Span         context.Context //nolint:containedctx // ends with the turn, and ends the connections that were allowed in it
+	Log          *zap.Logger
 }
 
 // Desk decides about the tool calls of one turn, and about the hosts that its programs want to
@@ -185,7 +187,7 @@ func (d *Desk) Rests() (rests, agent bool) {
 // means where the session works.
 func (d *Desk) call(tool string, input json.RawMessage, cwd string) policy.Call {
 	return policy.Call{
-		Tool: tool, Input: input, Workspace: d.Thread.Workspace, Dir: cmp.Or(cwd, d.Folder), Project: d.Thread.Project, Channel: d.Thread.ChannelID,
+		Tool: tool, Input: input, Workspace: d.Thread.Workspace, Dir: cmp.Or(cwd, d.Folder), Project: d.Thread.Project, Channel: d.Thread.ChannelID, Repositories: d.Repositories,
 		Home: d.Home, Changed: d.told[tool].change != nil,
 	}
 }

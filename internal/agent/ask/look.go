@@ -47,12 +47,12 @@ func (d *Desk) askAboutPush(ctx context.Context, a approvals.Approval, c policy.
 }
 
 // askAboutPull has people asked about a pull request, once it was looked at: what its push
-// would bring, if it pushes, and how it stands at the forge. onLooked follows.
-func (d *Desk) askAboutPull(ctx context.Context, a approvals.Approval, c policy.Call, leaves policy.Push) error {
+// of the repository in a folder would bring, if it pushes, and how it stands at the forge. onLooked follows.
+func (d *Desk) askAboutPull(ctx context.Context, a approvals.Approval, c policy.Call, leaves policy.Push, folder string) error {
 	d.look(ctx, a, c, func(ctx context.Context) (*forges.Push, string) {
 		var push *forges.Push
 		if len(leaves.Specs) > 0 {
-			push = d.Process.Outgoing(ctx, "", leaves)
+			push = d.Process.Outgoing(ctx, folder, leaves)
 		}
 		push, err := d.Pulls.Look(ctx, d.Thread.ID, a.RequestedBy, c, push)
 		if cause := context.Cause(ctx); err != nil && cause != nil {

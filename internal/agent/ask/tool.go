@@ -2,6 +2,7 @@ package ask
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 
 	"deckhand/internal/agent/claude"
@@ -97,8 +98,8 @@ func (d *Desk) Permission(ctx context.Context, r *claude.CanUseTool) error {
 		d.ofAgents[r.RequestID] = true
 	}
 	if d.Pulls != nil {
-		if leaves, looked := d.Pulls.Source(call, d.Thread.Branch); looked {
-			return d.askAboutPull(ctx, a, call, leaves)
+		if leaves, folder, looked := d.Pulls.Source(call, d.Thread.Branch); looked {
+			return d.askAboutPull(ctx, a, call, leaves, filepath.Join(d.Thread.Workspace, folder))
 		}
 	}
 	if push, _ := policy.Pushes(call); push && d.ReachesForge {

@@ -18,6 +18,8 @@ type Options struct {
 	Command []string
 	// Dir is the working directory; it must exist.
 	Dir string
+	// AddDirs are further folders that it works in. Nothing that lies in them is loaded.
+	AddDirs []string
 	// Env is the whole environment, as NAME=value; see [Environ].
 	Env []string
 	// Version is the CLI's version where it is known, as [Version] returns it.
@@ -149,6 +151,9 @@ func (o Options) arguments() []string {
 		if on && o.has(name) {
 			args = append(args, name)
 		}
+	}
+	for _, dir := range o.AddDirs {
+		option("--add-dir", dir)
 	}
 	option("--model", o.Model)
 	option("--permission-mode", o.PermissionMode)

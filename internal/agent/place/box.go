@@ -19,6 +19,7 @@ import (
 	"deckhand/internal/sandbox"
 	"deckhand/internal/scratch"
 	"deckhand/internal/store/threads"
+	"deckhand/internal/workspace"
 	"deckhand/internal/workspace/gitdata"
 )
 
@@ -111,18 +112,14 @@ func (h *Host) box(ctx context.Context, t threads.Thread, p Project, program []s
 	if err != nil {
 		return nil, err
 	}
-	borrowed, err := h.Keeper.Borrowed(p.space(t))
-	if err != nil {
-		return nil, err
-	}
-	settings, err := deaf(ctx, t.Workspace)
+	borrowed, settings, err := h.repositories(ctx, t, p)
 	if err != nil {
 		return nil, err
 	}
 	session := sandbox.Session{
 		Owner:     h.Replica,
 		Name:      fmt.Sprintf("deckhand-%d-%s", t.ID, strings.ToLower(rand.Text()[:8])),
-		Workspace: t.Workspace, Dir: p.Folder(t.Workspace), Home: h.Home(t.ID), Hidden: h.Hidden, ReadOnly: borrowed,
+		Workspace: t.Workspace, Repositories: p.folders(t.Workspace)[1:], Dir: p.Folder(t.Workspace), Home: h.Home(t.ID), Hidden: h.Hidden, ReadOnly: borrowed,
 		Program: program, CacheDir: filepath.Join(h.DataDir, "caches", p.Name),
 		Env: h.environ(p, t.ID, bash),
 	}
@@ -197,8 +194,9 @@ func (e *webError) Unwrap() error { return e.err }
 type boxed struct {
 	*claude.Process
 	git *gitway.Session
-	// leaves tells what a push of the workspace would bring; its error is why it cannot.
-	leaves func() (gitdata.Leaving, error)
+	// leaves tells what a push of the working tree in a folder would bring, and its repository's address where it is
+	// a further one; its error is why it cannot.
+	leaves func(dir string) (l gitdata.Leaving, address string, err error)
 	gone   chan struct{}
 	over   string // the limit that it was ended for; to be read when it is gone
 	web    *egress.Session
@@ -251,7 +249,19 @@ func (b *boxed) Exit() *claude.ExitError {
 
 func (h *Host) shutIn(t threads.Thread, p Project, proc *claude.Process, box *cell, log *zap.Logger) *boxed {
 	b := &boxed{Process: proc, gone: make(chan struct{}), web: box.web, git: box.git, way: box.way}
-	b.leaves = func() (gitdata.Leaving, error) { return h.Keeper.Leaving(t.Workspace, p.space(t), policy.GivesOrders) }
+	b.leaves = func(dir string) (l gitdata.Leaving, address string, err error) {
+		for _, q := range p.All() {
+			if at := workspace.Within(t.Workspace, q.Of); q.Of == "" || at == repositoryOf(t.Workspace, dir) {
+				if l, err = h.Keeper.Leaving(at, q.space(t), policy.GivesOrders); err != nil {
+					return l, "", err
+				}
+				if q.Of != "" {
+					address = q.Repo
+				}
+			}
+		}
+		return l, address, nil
+	}
 	watch := h.watcher.Watch(box.Box, proc.ReaperPID(), proc.Kill)
 	go func() {
 		defer close(b.gone)

@@ -26,10 +26,10 @@ func (b *boxed) Outgoing(ctx context.Context, dir string, p policy.Push) *forges
 		return nil
 	}
 	out := &forges.Push{}
-	leaving, err := b.leaves()
-	if err == nil {
-		var origin, at string
-		switch at = repositoryOf(leaving.Clone, dir); at {
+	leaving, origin, err := b.leaves(dir)
+	out.Further = origin != ""
+	if err == nil && !out.Further {
+		switch at := repositoryOf(leaving.Clone, dir); at {
 		case "":
 			err = errors.New("it runs in no repository of the thread's folder")
 		case leaving.Clone:
@@ -37,9 +37,9 @@ func (b *boxed) Outgoing(ctx context.Context, dir string, p policy.Push) *forges
 			leaving.Clone, leaving.Source, out.Further = at, nil, true
 			origin, err = leaving.Origin(ctx)
 		}
-		if err == nil {
-			err = b.look(ctx, leaving, origin, out, p)
-		}
+	}
+	if err == nil {
+		err = b.look(ctx, leaving, origin, out, p)
 	}
 	if err != nil {
 		out.Unknown = "It could not be looked at: " + strings.TrimSuffix(cmp.Or(context.Cause(ctx), err).Error(), ".") + "."

@@ -3,8 +3,6 @@ package place
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -61,14 +59,6 @@ type Host struct {
 // LiveFor implements [Machine].
 func (h *Host) LiveFor(left time.Duration) { h.line.Renew(left) }
 
-// Workspace implements [Machine].
-func (h *Host) Workspace(ctx context.Context, t threads.Thread, p Project) (dir string, told []string, err error) {
-	if dir, told, err = h.Keeper.Open(ctx, h.worksIn(t), p.space(t)); err == nil && p.Subdir != "" && p.Folder(dir) == dir {
-		told = append(told, fmt.Sprintf("There is no folder %s in this thread's working tree any more, so the session works in the whole of it.", p.Subdir))
-	}
-	return dir, told, err
-}
-
 // Missing implements [Machine].
 func (h *Host) Missing(dir string) bool { return workspace.Missing(dir) }
 
@@ -82,50 +72,22 @@ func (h *Host) Brings(ctx context.Context, p Project, kind string, fresh bool) (
 	return h.Keeper.Texts(ctx, p.space(threads.Thread{}), fresh, folders...)
 }
 
-// Head implements [Machine].
-func (h *Host) Head(_ context.Context, dir string) string { return workspace.Head(dir) }
-
-// Publish implements [Machine].
-func (h *Host) Publish(ctx context.Context, t threads.Thread, p Project, within time.Duration) error {
-	w := h.worksIn(t)
-	w.Within = within
-	return h.Keeper.Publish(ctx, w, p.space(t))
-}
-
-// Save implements [Machine].
-func (h *Host) Save(ctx context.Context, t threads.Thread, p Project, within time.Duration) (left string, err error) {
-	w := h.worksIn(t)
-	w.Within = within
-	return h.Keeper.Save(ctx, w, p.space(t))
-}
-
 // Folders implements [Machine].
 func (h *Host) Folders(ctx context.Context) ([]workspace.Folder, error) {
 	return workspace.Folders(ctx, h.DataDir)
 }
 
-// PutAway implements [Machine].
-func (h *Host) PutAway(ctx context.Context, t threads.Thread, p Project) (stays string, told []string, err error) {
-	_ = os.RemoveAll(h.commitsOf(t.ID)) // its next process makes it again
-	h.made.Delete(t.ID)
-	_ = os.Remove(h.picturesOf(t.ID))
-	return h.Keeper.PutAway(ctx, h.worksIn(t), p.space(t))
-}
-
-// Elsewhere implements [Machine].
-func (h *Host) Elsewhere(ctx context.Context, t threads.Thread, p Project) (bool, error) {
-	return h.Keeper.KeptElsewhere(ctx, h.worksIn(t), p.space(t))
-}
-
-// worksIn is the thread as its workspace needs it, for as long as its lease is ours.
-func (h *Host) worksIn(t threads.Thread) workspace.Thread {
+// worksIn is the thread as its workspace of a repository needs it, for as long as its lease is ours.
+func (h *Host) worksIn(t threads.Thread, p Project) workspace.Thread {
 	// One that has no folder yet may have been meant for another replica, and is not.
-	w := workspace.Thread{ID: t.ID, Branch: t.Branch, Dir: t.Workspace, Elsewhere: t.Workspace != "" && t.WorkspaceReplica != "" && t.WorkspaceReplica != h.Replica}
+	w := workspace.Thread{ID: t.ID, Branch: t.Branch, Elsewhere: t.Workspace != "" && t.WorkspaceReplica != "" && t.WorkspaceReplica != h.Replica}
 	if t.Workspace == "" {
 		w.Forked = t.ForkedBranch
+	} else {
+		w.Dir = workspace.Within(t.Workspace, p.Of)
 	}
 	if h.Works != nil {
-		w.Shelf = shelf{h.Works, threads.Lease{ThreadID: t.ID, Owner: t.LeaseOwner, Epoch: t.LeaseEpoch}}
+		w.Shelf = shelf{h.Works, threads.Lease{ThreadID: t.ID, Owner: t.LeaseOwner, Epoch: t.LeaseEpoch}, p.Of}
 	}
 	return w
 }
@@ -156,6 +118,7 @@ func (h *Host) Start(ctx context.Context, t threads.Thread, p Project, resume bo
 	proc, err := claude.Start(ctx, claude.Options{
 		Command:            box.Command,
 		Dir:                p.Folder(t.Workspace),
+		AddDirs:            p.folders(t.Workspace)[1:],
 		Env:                box.Env,
 		SessionID:          t.SessionID,
 		Resume:             resume,

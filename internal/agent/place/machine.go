@@ -67,9 +67,12 @@ type Machine interface {
 	// from there; it reports whether it wrote. A home that cannot be written gives a
 	// [*transcript.HomeError]. The thread has no process.
 	Restore(ctx context.Context, t threads.Thread, copies []transcripts.Transcript, read transcript.ReadCopy) (bool, error)
-	// Head is the commit that a folder's working tree is at, or empty where that cannot
-	// be told.
-	Head(ctx context.Context, dir string) string
+	// Heads are the commits that the working trees of the thread's repositories are at, its own
+	// first; empty where that cannot be told.
+	Heads(t threads.Thread, p Project) []string
+	// Repositories are the folders of the thread's further repositories, from its workspace, in which git
+	// obeys what the bot has written and nothing else.
+	Repositories(t threads.Thread, p Project) []string
 	// Publish brings what the thread has committed on its own branch to where people look
 	// for it, within a time. Its error is a sentence for people.
 	Publish(ctx context.Context, t threads.Thread, p Project, within time.Duration) error

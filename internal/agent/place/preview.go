@@ -83,12 +83,12 @@ var unseen = map[int]string{
 // was printed last.
 func (h *Host) Look(ctx context.Context, t threads.Thread, p Project) (Pictures, error) {
 	known := h.pictures(t)
-	now := Pictures{Head: h.Head(ctx, t.Workspace)}
+	now := Pictures{Head: h.Heads(t, p)[0]}
 	var err error
 	if now.After, err = h.photograph(ctx, t, p, t.Workspace, ""); err != nil {
 		return now, err
 	}
-	base, _, checkOut, err := h.Keeper.Before(ctx, h.worksIn(t), p.space(t))
+	base, _, checkOut, err := h.Keeper.Before(ctx, h.worksIn(t, p), p.space(t))
 	now.Base, now.Key = base, fmt.Sprintf("%q", []string{base, p.Preview.Run, p.Preview.URL})
 	switch {
 	case err != nil:

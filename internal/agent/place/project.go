@@ -35,6 +35,10 @@ type Project struct {
 	Workspace workspace.Kind
 	// Subdir is the folder of the repository that sessions work in; empty for all of it.
 	Subdir string
+	// Further are its other repositories, and Of the name of the one that this value is about, where [Project.In] has
+	// put one in the place of the project's own.
+	Further []Repository
+	Of      string
 	// Forge are the addresses that sessions fetch from, and push branches below deckhand/
 	// to: the project's own first. None where its repository is a path of this machine.
 	Forge []string
@@ -83,7 +87,13 @@ type Project struct {
 
 // Check says why threads of the project could not work: its folder, its repository or
 // its base is not there, or cannot be reached before ctx ends. It changes nothing.
-func (p Project) Check(ctx context.Context) error { return p.space(threads.Thread{}).Check(ctx) }
+func (p Project) Check(ctx context.Context) error {
+	var errs []error
+	for _, q := range p.All() {
+		errs = append(errs, q.space(threads.Thread{}).Check(ctx))
+	}
+	return errors.Join(errs...)
+}
 
 // plainBranch is a branch's name as people write it into a message.
 var plainBranch = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*(/[A-Za-z0-9_+-][A-Za-z0-9._+-]*)*$`)
@@ -140,7 +150,11 @@ func (p Project) space(t threads.Thread) workspace.Project {
 	for i, name := range setup.Files {
 		setup.Files[i] = path.Join(p.Subdir, name)
 	}
-	return workspace.Project{Name: p.Name, Kind: p.Workspace, Dir: p.Dir, Repo: p.Repo, Base: cmp.Or(t.Base, p.Base), Subdir: p.Subdir, Access: p.Access, Environ: agentEnviron(nil, nil), Setup: setup}
+	base := p.Base
+	if p.Of == "" {
+		base = cmp.Or(t.Base, base)
+	}
+	return workspace.Project{Name: p.Name, Further: p.Of, Kind: p.Workspace, Dir: p.Dir, Repo: p.Repo, Base: base, Subdir: p.Subdir, Access: p.Access, Environ: agentEnviron(nil, nil), Setup: setup}
 }
 
 // remote is one of the project's repositories, as the bot's git reaches it.
@@ -165,10 +179,10 @@ func (p Project) ReachesForge() bool { return len(p.Forge) > 0 && p.Sandbox.Kind
 // forge, or not push to them. It changes nothing.
 func (p Project) CheckForge(ctx context.Context) error {
 	var errs []error
-	for i, r := range p.remotes() {
+	for _, r := range p.remotes() {
 		refs, err := r.Refs(ctx, "HEAD")
-		if err == nil && i == 0 && p.OpensPulls() {
-			errs = append(errs, p.checkPulls(ctx, strings.Fields(refs)))
+		if at := slices.IndexFunc(p.All(), func(q Project) bool { return q.OpensPulls() && q.Forge[0] == r.URL }); err == nil && at >= 0 {
+			errs = append(errs, p.All()[at].checkPulls(ctx, strings.Fields(refs)))
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s cannot be read (%w), so that git fetch does not work; give the bot the right to it (git: token_env, key_file or github_app)", r.URL, err))

@@ -36,6 +36,9 @@ func (p Project) OpensPulls() bool {
 
 // ForgeHost is the host of the project's forge.
 func (p Project) ForgeHost() string {
+	if len(p.Forge) == 0 {
+		return ""
+	}
 	u, err := url.Parse(p.Forge[0])
 	if err != nil {
 		return ""
@@ -72,7 +75,7 @@ var ErrMoved = errors.New("the branch is not where it was when it was approved")
 // what the forge's branch has to be, empty for whatever it is. It gives [ErrMoved], or a sentence
 // for people.
 func (h *Host) Push(ctx context.Context, t threads.Thread, p Project, token, old, commit string) (pushed string, err error) {
-	tip, objects, err := h.Keeper.Committed(ctx, h.worksIn(t), p.space(t))
+	tip, objects, err := h.Keeper.Committed(ctx, h.worksIn(t, p), p.space(t))
 	switch {
 	case err != nil:
 		return "", err
@@ -97,6 +100,6 @@ func (h *Host) Push(ctx context.Context, t threads.Thread, p Project, token, old
 func (h *Host) Changed(ctx context.Context, t threads.Thread, p Project, base string) ([]string, error) {
 	space := p.space(t)
 	space.Base = base
-	_, changed, _, err := h.Keeper.Before(ctx, h.worksIn(t), space)
+	_, changed, _, err := h.Keeper.Before(ctx, h.worksIn(t, p), space)
 	return changed, err
 }

@@ -32,7 +32,7 @@ const maxSetupOutput = 64 << 10
 
 // Prepare implements [Machine].
 func (h *Host) Prepare(ctx context.Context, t threads.Thread, p Project, begins func()) (done Prepared, err error) {
-	told, err := h.Keeper.SetUp(ctx, h.worksIn(t), p.space(t), func(ctx context.Context) (err error) {
+	told, err := h.Keeper.SetUp(ctx, h.worksIn(t, p), p.space(t), func(ctx context.Context) (err error) {
 		begins()
 		done, err = h.setUp(ctx, t, p)
 		return err

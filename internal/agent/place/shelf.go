@@ -16,19 +16,21 @@ import (
 // Works keep what threads have made where every machine finds it: [*store.Store], which
 // tells what each method does.
 type Works interface {
-	Work(ctx context.Context, threadID int64) (work.Work, error)
+	Work(ctx context.Context, threadID int64, repository string) (work.Work, error)
+	WorkRepositories(ctx context.Context, threadID int64) ([]string, error)
 	ReadPack(ctx context.Context, threadID int64, pack uuid.UUID, to io.Writer) error
 	KeepWork(ctx context.Context, l threads.Lease, w work.Work, pack io.Reader) error
 }
 
-// shelf is a thread's part of them, under a lease.
+// shelf is a thread's part of them, of one of its repositories, under a lease.
 type shelf struct {
-	works Works
-	lease threads.Lease
+	works      Works
+	lease      threads.Lease
+	repository string // empty for the project's own
 }
 
 func (s shelf) Kept(ctx context.Context) (workspace.Kept, error) {
-	w, err := s.works.Work(ctx, s.lease.ThreadID)
+	w, err := s.works.Work(ctx, s.lease.ThreadID, s.repository)
 	if errors.Is(err, pg.ErrNotFound) {
 		return workspace.Kept{}, nil
 	}
@@ -41,6 +43,6 @@ func (s shelf) Read(ctx context.Context, pack uuid.UUID, to io.Writer) error {
 
 func (s shelf) Keep(ctx context.Context, k workspace.Kept, pack io.Reader) error {
 	return s.works.KeepWork(ctx, s.lease, work.Work{
-		ThreadID: s.lease.ThreadID, Branch: k.Branch, Saved: k.Saved, Packs: k.Packs, Bytes: k.Bytes, LeftOut: k.LeftOut, SavedAt: k.At,
+		ThreadID: s.lease.ThreadID, Repository: s.repository, Branch: k.Branch, Saved: k.Saved, Packs: k.Packs, Bytes: k.Bytes, LeftOut: k.LeftOut, SavedAt: k.At,
 	}, pack)
 }

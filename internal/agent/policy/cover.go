@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -306,10 +307,11 @@ func (req *request) excuses(c *command, u *unit) bool {
 
 const gitElsewhere = "git obeys the settings of the repository that it stands in, and a folder of the workspace may hold one of its own"
 
-// foreignGit reports whether git runs outside the workspace's own folder: a folder below it may be a bare
-// repository, whose settings name programs.
+// foreignGit reports whether git runs outside the workspace's own folder and those of the call's repositories: a folder
+// below it may be a bare repository, whose settings name programs.
 func (req *request) foreignGit(u *unit, dirs []string) bool {
-	return u.target == nil && baseName(u.program()) == "git" && (len(dirs) != 1 || dirs[0] != req.root.resolved)
+	return u.target == nil && baseName(u.program()) == "git" && (len(dirs) != 1 || dirs[0] != req.root.resolved &&
+		!slices.ContainsFunc(req.call.Repositories, func(r string) bool { return dirs[0] == filepath.Join(req.root.resolved, r) }))
 }
 
 // pathsIn are the parts of an argument that may name a file: the whole, what follows = or : or @, and what is

@@ -60,7 +60,7 @@
 // literally allows loops, and assignments except a few settings such as CI=1; only such a rule or ** allows
 // programs that run other programs (wrappers.go). Wrappers that run their words unchanged, such as timeout, are
 // unwrapped. A program given by its path needs a pattern that spells the path. git is allowed in the workspace's
-// own folder only, since it obeys the settings of the repository it is in.
+// own folder and those of Call.Repositories only, since it obeys the settings of the repository it is in.
 //
 // # Paths
 //

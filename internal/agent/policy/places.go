@@ -22,7 +22,7 @@ var harmlessDots = words(`.gitignore .gitkeep .keep .dockerignore .prettierignor
 	.editorconfig .clang-format .mailmap .nojekyll .env.example .env.sample .env.template .env.dist`)
 
 // harmlessBelow are harmless paths below such a name, as lower-case globs that begin with it.
-var harmlessBelow = []string{".well-known/**", ".changeset/*.md", ".github/issue_template/**", ".github/pull_request_template*", ".github/pull_request_template/*"}
+var harmlessBelow = []string{".well-known/**", ".changeset/*.md", ".github/issue_template/**", ".github/pull_request_template*", ".github/pull_request_template/*", ".deckhand/repos/*/**"}
 
 // protectedFolders are places within a place: naming the outer one is not enough.
 var protectedFolders = []string{".github/workflows", ".github/actions"}

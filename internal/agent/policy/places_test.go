@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -147,4 +148,37 @@ func TestNoWideRuleWritesAHiddenName(t *testing.T) {
 			t.Fatalf("%s is allowed by %s", path, d.Rule)
 		}
 	})
+}
+
+// What lies in a further repository of the project's is judged by its path there, and git there is as git in the
+// workspace's own folder where the call names it.
+func TestFurtherRepositories(t *testing.T) {
+	t.Parallel()
+	ws := workspace(t)
+	for _, dir := range []string{".deckhand/repos/lib", ".deckhand/repos/other"} {
+		if err := os.MkdirAll(filepath.Join(ws, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := rules(t, "allow Edit(**)", "allow Bash(git status)")
+	for _, tt := range []struct {
+		tool string
+		in   in
+		want Verdict
+	}{
+		{"Write", in{"file_path": ".deckhand/repos/lib/src/a.go", "content": "x"}, Allow},
+		{"Write", in{"file_path": ".deckhand/repos/lib/.github/workflows/x.yml", "content": "x"}, Ask},
+		{"Write", in{"file_path": ".deckhand/repos/lib/.git/config", "content": "x"}, Ask},
+		{"Write", in{"file_path": ".deckhand/repos/.git/config", "content": "x"}, Ask},
+		{"Write", in{"file_path": ".deckhand/x", "content": "x"}, Ask},
+		{"Bash", in{"command": "cd .deckhand/repos/lib && git status"}, Allow},
+		{"Bash", in{"command": "cd .deckhand/repos/other && git status"}, Ask},
+		{"Bash", in{"command": "cd .deckhand/repos/lib/src && git status"}, Ask},
+	} {
+		c := call(t, ws, tt.tool, tt.in)
+		c.Repositories = []string{".deckhand/repos/lib"}
+		if d := p.Decide(c); d.Verdict != tt.want {
+			t.Errorf("%s %v: %s, want %s", tt.tool, tt.in, d.Verdict, tt.want)
+		}
+	}
 }

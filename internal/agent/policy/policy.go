@@ -19,6 +19,9 @@ type Call struct {
 	// call to the next. Empty means the workspace.
 	Dir              string
 	Project, Channel string
+	// Repositories are folders below the workspace, by their paths from there, whose git obeys no settings of an
+	// agent's, as the workspace's own.
+	Repositories []string
 	// Home is the absolute path of the session's home, where Claude Code keeps its plan. Without it that file is
 	// like any other outside the workspace.
 	Home string

@@ -102,7 +102,7 @@ func TestReviewsAreAnswered(t *testing.T) {
 	th := b.thread("two.txt", "two\n")
 	b.opens(th)
 	b.control("POST", "reviews", map[string]any{"number": 1, "user": "grace", "verdict": "changes_requested", "body": "Why two?", "path": "two.txt", "line": 1})
-	said, err := b.read(t.Context(), tools.Call{ThreadID: th.ID})
+	said, err := b.read(t.Context(), tools.Call{ThreadID: th.ID}, where{})
 	_, rest, ok := strings.Cut(said, "Open review thread ")
 	id, _, _ := strings.Cut(rest, " ")
 	if err != nil || !ok || !strings.Contains(rest, "on two.txt:1") || !strings.Contains(rest, "| Why two?") {
@@ -117,7 +117,7 @@ func TestReviewsAreAnswered(t *testing.T) {
 	if said, err := b.reply(t.Context(), tools.Call{ThreadID: th.ID}, replying{Discussion: id, Text: "Because.", Resolve: true}); err != nil || said != "Answered and resolved." {
 		t.Fatal(said, err)
 	}
-	if said, err = b.read(t.Context(), tools.Call{ThreadID: th.ID}); err != nil || strings.Contains(said, "Open review thread") {
+	if said, err = b.read(t.Context(), tools.Call{ThreadID: th.ID}, where{}); err != nil || strings.Contains(said, "Open review thread") {
 		t.Error(said, err)
 	}
 	if p, _ := b.polls(th); p.Discussions != 0 {
@@ -149,7 +149,7 @@ func TestWhatOthersWriteIsTheirs(t *testing.T) {
 	if n := len(Trouble(p)); n > 1000 {
 		t.Errorf("the prompt has %d bytes", n)
 	}
-	said, err := b.read(t.Context(), tools.Call{ThreadID: th.ID})
+	said, err := b.read(t.Context(), tools.Call{ThreadID: th.ID}, where{})
 	if err != nil || len(said) > readMost+10 {
 		t.Fatalf("the model reads %d bytes, %v", len(said), err)
 	}

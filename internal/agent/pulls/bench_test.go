@@ -145,7 +145,7 @@ func (b *bench) opens(t threads.Thread) forges.Pull {
 
 func (b *bench) row(t threads.Thread) forges.Pull {
 	b.t.Helper()
-	p, err := b.PullOfThread(b.t.Context(), t.ID)
+	p, err := b.PullOfThread(b.t.Context(), t.ID, "")
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func (b *bench) row(t threads.Thread) forges.Pull {
 }
 
 func (b *bench) approval(t threads.Thread) approvals.Approval {
-	p, _ := b.PullOfThread(b.t.Context(), t.ID) // there may be none yet
+	p, _ := b.PullOfThread(b.t.Context(), t.ID, "") // there may be none yet
 	return approvals.Approval{ID: "a", Input: []byte(`{"head":"` + p.Head + `","method":"merge"}`), Origin: approvals.Origin{ThreadID: t.ID, ThreadKey: t.Key(), RequestedBy: "U0LINUS"}, Outcome: approvals.Outcome{DecidedAt: time.Now().Add(-b.decided), Votes: []approvals.Vote{{UserID: "U0ADA", Allow: true}}}}
 }
 

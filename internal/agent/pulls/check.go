@@ -2,6 +2,7 @@ package pulls
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -74,13 +75,17 @@ func (s *Service) opened(ctx context.Context, j jobs.Job[forges.PullOpened]) err
 	if err != nil {
 		return err
 	}
-	t, p, r, err := s.of(ctx, a.ThreadID)
+	var in where
+	if err := json.Unmarshal(a.ToRun(), &in); err != nil {
+		return fmt.Errorf("read which repository it is of: %w", err)
+	}
+	t, p, r, err := s.of(ctx, a.ThreadID, in.Repository)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
-	if row, err := s.Store.PullOfThread(ctx, t.ID); err == nil && row.State == string(forge.Open) || err != nil && !errors.Is(err, pg.ErrNotFound) {
+	if row, err := s.Store.PullOfThread(ctx, t.ID, p.Of); err == nil && row.State == string(forge.Open) || err != nil && !errors.Is(err, pg.ErrNotFound) {
 		return err
 	}
 	pull, err := r.Find(ctx, t.Branch)
@@ -108,7 +113,7 @@ func (s *Service) pause(p forges.Pull) time.Duration {
 // has what is wrong with it become work, if the project wants that. until is when the forge
 // wants to be asked again at the earliest.
 func (s *Service) check(ctx context.Context, p *forges.Pull) (until time.Time, err error) {
-	project, r, err := s.repository(p.Project)
+	project, r, err := s.repository(p.Project, p.Further)
 	if err != nil {
 		return until, err
 	}
@@ -310,8 +315,12 @@ func Trouble(p forges.Pull) string {
 	if len(what) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Pull request #%d of this thread: %s. Read it with %s, mend what is wrong, run the checks here, commit, and bring it up to date with %s; answer review threads with %s.",
-		p.Number, strings.Join(what, ", and "), "read_pull_request", "open_pull_request", "reply_to_review")
+	of := "this thread"
+	if p.Further != "" {
+		of += " in the repository " + p.Further + " (name it to the tools)"
+	}
+	return fmt.Sprintf("Pull request #%d of %s: %s. Read it with %s, mend what is wrong, run the checks here, commit, and bring it up to date with %s; answer review threads with %s.",
+		p.Number, of, strings.Join(what, ", and "), "read_pull_request", "open_pull_request", "reply_to_review")
 }
 
 // Merge is what a session is asked for by whoever wants a pull request merged.

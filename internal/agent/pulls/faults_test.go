@@ -294,7 +294,7 @@ func TestTheBranchIsNotOurs(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "pre-receive hook declined") {
 		t.Errorf("a branch that the forge protects: %s %v", said, err)
 	}
-	if _, err := b.PullOfThread(t.Context(), other.ID); !errors.Is(err, pg.ErrNotFound) || b.pulls() != 0 {
+	if _, err := b.PullOfThread(t.Context(), other.ID, ""); !errors.Is(err, pg.ErrNotFound) || b.pulls() != 0 {
 		t.Error("it is written down", err)
 	}
 }
@@ -396,7 +396,7 @@ func TestTwoThreadsAndOneBase(t *testing.T) {
 
 // settledOf is a pull request once the forge has found out whether it conflicts.
 func (b *bench) settledOf(t threads.Thread) (forge.Pull, error) {
-	_, _, r, err := b.of(context.Background(), t.ID)
+	_, _, r, err := b.of(context.Background(), t.ID, "")
 	if err != nil {
 		return forge.Pull{}, err
 	}

@@ -38,7 +38,7 @@ type Store interface {
 	CallAllowed(ctx context.Context, threadID int64, toolUseID string) (approvals.Approval, error)
 	ThreadByID(ctx context.Context, id int64) (threads.Thread, error)
 	PullByID(ctx context.Context, id int64) (forges.Pull, error)
-	PullOfThread(ctx context.Context, threadID int64) (forges.Pull, error)
+	PullOfThread(ctx context.Context, threadID int64, further string) (forges.Pull, error)
 	OpenedPull(ctx context.Context, p forges.Pull, due time.Duration, told ...audit.Entry) (forges.Pull, error)
 	PullChanged(ctx context.Context, p forges.Pull, changed bool, told ...audit.Entry) error
 	MergingPull(ctx context.Context, id int64, approvalID string) error
@@ -94,46 +94,55 @@ type Service struct {
 	Config
 	patience time.Duration
 	mu       sync.Mutex
-	repos    map[string]forge.Repository // by project
+	repos    map[[2]string]forge.Repository // by project and repository
 }
 
 // New returns a service.
 func New(c Config) *Service {
 	c.Every = cmp.Or(c.Every, 30*time.Second)
-	return &Service{Config: c, patience: patience, repos: map[string]forge.Repository{}}
+	return &Service{Config: c, patience: patience, repos: map[[2]string]forge.Repository{}}
 }
 
-// repository is a project's at its forge. It remembers answers, and is kept.
-func (s *Service) repository(project string) (place.Project, forge.Repository, error) {
-	p, ok := s.Projects[project]
-	if !ok || !p.OpensPulls() {
-		return p, nil, fmt.Errorf("project %s has no forge whose pull requests Deckhand can open; write pull_requests in deckhand.yaml", project)
+// repository is one of a project's at its forge, by its short name, with the project in it. It remembers answers, and
+// is kept.
+func (s *Service) repository(project, name string) (place.Project, forge.Repository, error) {
+	p, err := s.Projects[project].In(name)
+	if err != nil {
+		return p, nil, err
+	}
+	if !p.OpensPulls() {
+		what := "project " + project
+		if p.Of != "" {
+			what = "the repository " + p.Of + " of " + what
+		}
+		return p, nil, fmt.Errorf("%s has no forge whose pull requests Deckhand can open; write pull_requests in deckhand.yaml", what)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.repos[project]; r != nil {
+	key := [2]string{project, p.Of}
+	if r := s.repos[key]; r != nil {
 		return p, r, nil
 	}
 	r, err := p.Repository()
 	if err == nil {
-		s.repos[project] = r
+		s.repos[key] = r
 	}
 	return p, r, err
 }
 
-// of is a thread with its project's repository.
-func (s *Service) of(ctx context.Context, threadID int64) (t threads.Thread, p place.Project, r forge.Repository, err error) {
+// of is a thread with one of its project's repositories.
+func (s *Service) of(ctx context.Context, threadID int64, name string) (t threads.Thread, p place.Project, r forge.Repository, err error) {
 	if t, err = s.Store.ThreadByID(ctx, threadID); err != nil {
 		return t, p, nil, err
 	}
-	p, r, err = s.repository(t.Project)
+	p, r, err = s.repository(t.Project, name)
 	return t, p, r, err
 }
 
 // as is the thread's project as somebody has it who asks for something: with their own token, if
 // they have connected an account, and else the bot's where the project lets it.
-func (s *Service) as(ctx context.Context, threadID int64, user string) (t threads.Thread, p place.Project, r forge.Repository, token string, err error) {
-	if t, p, r, err = s.of(ctx, threadID); err != nil {
+func (s *Service) as(ctx context.Context, threadID int64, name, user string) (t threads.Thread, p place.Project, r forge.Repository, token string, err error) {
+	if t, p, r, err = s.of(ctx, threadID, name); err != nil {
 		return t, p, r, "", err
 	}
 	host := p.ForgeHost()
@@ -157,6 +166,12 @@ type opening struct {
 	Base      string   `json:"base"`
 	Labels    []string `json:"labels"`
 	Reviewers []string `json:"reviewers"`
+	where
+}
+
+// where is the part of a tool's input that names a repository.
+type where struct {
+	Repository string `json:"repository,omitempty"`
 }
 
 // target is where a pull request of the thread would go, or the one that is open.
@@ -172,7 +187,11 @@ func (s *Service) target(ctx context.Context, t threads.Thread, p place.Project,
 	if strings.TrimSpace(in.Title) == "" {
 		return nil, nil, errors.New("a pull request has a title")
 	}
-	base := cmp.Or(in.Base, t.Base, strings.TrimPrefix(p.Base, "origin/"))
+	base := in.Base
+	if p.Of == "" {
+		base = cmp.Or(base, t.Base)
+	}
+	base = cmp.Or(base, strings.TrimPrefix(p.Base, "origin/"))
 	if base == "" || base == "HEAD" {
 		if base, err = r.DefaultBranch(ctx); err != nil {
 			return nil, nil, err
@@ -189,7 +208,7 @@ func (s *Service) target(ctx context.Context, t threads.Thread, p place.Project,
 // open up to date.
 func (s *Service) open(ctx context.Context, c tools.Call, in opening) (string, error) {
 	a := c.Approval
-	t, p, r, token, err := s.as(ctx, c.ThreadID, a.RequestedBy)
+	t, p, r, token, err := s.as(ctx, c.ThreadID, in.Repository, a.RequestedBy)
 	if err != nil {
 		return "", err
 	}
@@ -236,7 +255,7 @@ func (s *Service) open(ctx context.Context, c tools.Call, in opening) (string, e
 		return "", err
 	}
 	pull, err := r.Open(ctx, forge.NewPull{
-		Title: to.Title, Body: s.body(ctx, t, r, in.Body, a), Branch: to.Branch, Base: to.Base, Draft: to.Draft,
+		Title: to.Title, Body: s.body(ctx, t, p, r, in.Body, a), Branch: to.Branch, Base: to.Base, Draft: to.Draft,
 		Labels: append(in.Labels, p.PullRequests.Labels...), Reviewers: reviewers,
 	})
 	if forge.ReasonOf(err) == forge.Exists || forge.ReasonOf(err) == forge.Unavailable { // an answer may be lost
@@ -256,7 +275,7 @@ func (s *Service) remembered(ctx context.Context, t threads.Thread, p place.Proj
 	if err := s.remember(ctx, t, p, pull, pushed, act, a); err != nil {
 		return "", err
 	}
-	pictures := s.pictures(ctx, t, r, pull.Number, a)
+	pictures := s.pictures(ctx, t, p, r, pull.Number, a)
 	if act == "pushed" {
 		return fmt.Sprintf("Pull request #%d has the commit %s now: %s", pull.Number, pushed, pull.URL) + pictures, nil
 	}
@@ -273,11 +292,11 @@ func (s *Service) remembered(ctx context.Context, t threads.Thread, p place.Proj
 
 // pictures shows a pull request the page before and after, if those are the pictures that the
 // approval was given for. What came of it is for the model.
-func (s *Service) pictures(ctx context.Context, t threads.Thread, r forge.Repository, number int, a approvals.Approval) string {
+func (s *Service) pictures(ctx context.Context, t threads.Thread, project place.Project, r forge.Repository, number int, a approvals.Approval) string {
 	to, takes := r.(forge.Pictures)
 	p, ok := s.Pusher.Pictures(t)
 	switch {
-	case !takes || !ok:
+	case !takes || !ok || project.Of != "": // they are of the page of the project's own
 		return ""
 	case a.Push != nil && a.Push.Pull != nil && a.Push.Pull.Pictures != p.ID():
 		return "\nThere are other pictures of the page than when this was approved. They go along the next time."
@@ -311,7 +330,7 @@ func (s *Service) pictures(ctx context.Context, t threads.Thread, r forge.Reposi
 func (s *Service) remember(ctx context.Context, t threads.Thread, p place.Project, pull forge.Pull, head, act string, a approvals.Approval) error {
 	url := p.Forge[0]
 	row, err := s.Store.OpenedPull(ctx, forges.Pull{
-		ThreadID: t.ID, Project: p.Name, Repository: url, Number: pull.Number, URL: pull.URL, Title: plain(pull.Title, 300), Branch: pull.Branch, Base: pull.Base, Head: head,
+		ThreadID: t.ID, Project: p.Name, Further: p.Of, Repository: url, Number: pull.Number, URL: pull.URL, Title: plain(pull.Title, 300), Branch: pull.Branch, Base: pull.Base, Head: head,
 		State: string(pull.State), Draft: pull.Draft, Mergeable: string(forge.MergeUnknown), OpenedBy: pull.Author, Requester: a.RequestedBy, ApprovedBy: approvers(a),
 	}, s.Every, audit.Entry{
 		Kind: audit.Pull, TeamID: t.TeamID, Actor: a.RequestedBy, ThreadID: t.ID, TurnID: a.TurnID, ApprovalID: a.ID,
@@ -337,9 +356,9 @@ func approvers(a approvals.Approval) (out []string) {
 }
 
 // body is the text of a pull request, with lines at its end that say for whom it is.
-func (s *Service) body(ctx context.Context, t threads.Thread, r forge.Repository, text string, a approvals.Approval) string {
+func (s *Service) body(ctx context.Context, t threads.Thread, p place.Project, r forge.Repository, text string, a approvals.Approval) string {
 	lines := s.trailers(ctx, t, a.RequestedBy, approvers(a))
-	if _, takes := r.(forge.Pictures); !takes {
+	if _, takes := r.(forge.Pictures); !takes && p.Of == "" {
 		if _, ok := s.Pusher.Pictures(t); ok {
 			lines = append(lines, "Pictures of the page before and after: "+s.People.LinkTo(t.Key()))
 		}
@@ -368,4 +387,4 @@ func plainName(name string) string {
 
 func (s *Service) show(id int64) { s.Show(fmt.Sprint(id)) }
 
-var errNone = errors.New("this thread has opened no pull request")
+var errNone = errors.New("this thread has opened no pull request there")

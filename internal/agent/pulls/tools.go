@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/tools"
 	"deckhand/internal/forge"
@@ -20,12 +21,14 @@ import (
 	"deckhand/internal/store/forges"
 	"deckhand/internal/store/pg"
 	"deckhand/internal/store/threads"
+	"deckhand/internal/workspace"
 )
 
 // merging is the input of merge_pull_request.
 type merging struct {
 	Head   string `json:"head"`
 	Method string `json:"method"`
+	where
 }
 
 // replying is the input of reply_to_review.
@@ -33,6 +36,7 @@ type replying struct {
 	Discussion string `json:"discussion"`
 	Text       string `json:"text"`
 	Resolve    bool   `json:"resolve"`
+	where
 }
 
 // Tools are those that a thread's session has about its pull request.
@@ -40,26 +44,26 @@ func (s *Service) Tools() []tools.Tool {
 	return []tools.Tool{
 		{
 			Name:        "open_pull_request",
-			Description: "Push this thread's branch and open a pull request from it, or bring the one that is open up to date with new commits. Commit first. A person is asked once about the push and the pull request together. Write the title and the body for reviewers: what changes, and why; read_pull_request gives the repository's template for the body before a pull request is open. Leave base out for the project's own.",
-			Schema:      `{"type":"object","properties":{"title":{"type":"string"},"body":{"type":"string"},"draft":{"type":"boolean"},"base":{"type":"string"},"labels":{"type":"array","items":{"type":"string"}},"reviewers":{"type":"array","items":{"type":"string"}}},"required":["title","body"],"additionalProperties":false}`,
+			Description: "Push this thread's branch and open a pull request from it, or bring the one that is open up to date with new commits. Commit first. A person is asked once about the push and the pull request together. Write the title and the body for reviewers: what changes, and why; read_pull_request gives the repository's template for the body before a pull request is open. Leave base out for the project's own. Here and in the other tools, repository is the short name of a further repository of the project; leave it out for its own.",
+			Schema:      `{"type":"object","properties":{"title":{"type":"string"},"body":{"type":"string"},"draft":{"type":"boolean"},"base":{"type":"string"},"labels":{"type":"array","items":{"type":"string"}},"reviewers":{"type":"array","items":{"type":"string"}},"repository":{"type":"string"}},"required":["title","body"],"additionalProperties":false}`,
 			Run:         reading(s.open),
 		},
 		{
 			Name:        "read_pull_request",
 			Description: "Read how this thread's pull request stands, or before it is open the repository's template for its text: its head commit, its checks with the ends of the logs of those that failed, reviews, and open review threads with their ids.",
-			Schema:      `{"type":"object","properties":{},"additionalProperties":false}`,
-			Run:         s.read,
+			Schema:      `{"type":"object","properties":{"repository":{"type":"string"}},"additionalProperties":false}`,
+			Run:         reading(s.read),
 		},
 		{
 			Name:        "merge_pull_request",
 			Description: "Merge this thread's pull request. Only when somebody asked for that. head is its newest commit, whole, as read_pull_request says; method is merge, squash or rebase. A person is asked first.",
-			Schema:      `{"type":"object","properties":{"head":{"type":"string"},"method":{"type":"string","enum":["merge","squash","rebase"]}},"required":["head","method"],"additionalProperties":false}`,
+			Schema:      `{"type":"object","properties":{"head":{"type":"string"},"method":{"type":"string","enum":["merge","squash","rebase"]},"repository":{"type":"string"}},"required":["head","method"],"additionalProperties":false}`,
 			Run:         reading(s.merge),
 		},
 		{
 			Name:        "reply_to_review",
 			Description: "Answer in a review thread of this thread's pull request, by the thread's id, as read_pull_request says, and resolve it if it is dealt with. A person is asked first.",
-			Schema:      `{"type":"object","properties":{"discussion":{"type":"string"},"text":{"type":"string"},"resolve":{"type":"boolean"}},"required":["discussion","text"],"additionalProperties":false}`,
+			Schema:      `{"type":"object","properties":{"discussion":{"type":"string"},"text":{"type":"string"},"resolve":{"type":"boolean"},"repository":{"type":"string"}},"required":["discussion","text"],"additionalProperties":false}`,
 			Run:         reading(s.reply),
 		},
 	}
@@ -84,18 +88,19 @@ type current struct {
 	now    forge.Pull  // as the forge has it
 }
 
-// current is the thread's pull request, with what the forge says of it now: to a person, who acts
+// current is the thread's pull request in a repository, with what the forge says of it now: to a person, who acts
 // there, or to the bot.
-func (s *Service) current(ctx context.Context, threadID int64, person string) (o current, err error) {
+func (s *Service) current(ctx context.Context, threadID int64, in where, person string) (o current, err error) {
+	var p place.Project
 	if person == "" {
-		o.thread, _, o.repo, err = s.of(ctx, threadID)
+		o.thread, p, o.repo, err = s.of(ctx, threadID, in.Repository)
 	} else {
-		o.thread, _, o.repo, _, err = s.as(ctx, threadID, person)
+		o.thread, p, o.repo, _, err = s.as(ctx, threadID, in.Repository, person)
 	}
 	if err != nil {
 		return o, err
 	}
-	o.row, err = s.Store.PullOfThread(ctx, threadID)
+	o.row, err = s.Store.PullOfThread(ctx, threadID, p.Of)
 	if errors.Is(err, pg.ErrNotFound) {
 		err = errNone
 	}
@@ -105,16 +110,19 @@ func (s *Service) current(ctx context.Context, threadID int64, person string) (o
 	return o, err
 }
 
-// Source says for a call of these tools which branch of the thread's repository leaves by it;
-// ok is false for every call that nobody has to look at before people are asked.
-func (*Service) Source(c policy.Call, branch string) (leaves policy.Push, looked bool) {
+// Source says for a call of these tools which branch leaves by it, of the repository in which folder of the workspace;
+// looked is false for every call that nobody has to look at before people are asked.
+func (s *Service) Source(c policy.Call, branch string) (leaves policy.Push, folder string, looked bool) {
 	switch c.Tool {
 	case tools.Prefix + "open_pull_request":
-		return policy.Push{Specs: []policy.Refspec{{Src: branch, Dst: branch}}}, true
+		var in where
+		_ = json.Unmarshal(c.Input, &in)                // Look refuses what cannot be read
+		p, _ := s.Projects[c.Project].In(in.Repository) // or is not there
+		return policy.Push{Specs: []policy.Refspec{{Src: branch, Dst: branch}}}, workspace.Within("", p.Of), true
 	case tools.Prefix + "merge_pull_request":
-		return policy.Push{}, true
+		return policy.Push{}, "", true
 	}
-	return policy.Push{}, false
+	return policy.Push{}, "", false
 }
 
 // Look is what people are shown of a call, with what its push would bring, if it pushes. Its
@@ -124,7 +132,11 @@ func (s *Service) Look(ctx context.Context, threadID int64, requester string, c 
 	if c.Tool == tools.Prefix+"merge_pull_request" {
 		return s.lookAtMerge(ctx, threadID, requester, c)
 	}
-	t, p, r, _, err := s.as(ctx, threadID, requester)
+	var in opening
+	if err := tools.Read(c.Input, &in); err != nil {
+		return nil, err
+	}
+	t, p, r, _, err := s.as(ctx, threadID, in.Repository, requester)
 	switch {
 	case err != nil:
 		return nil, err
@@ -133,14 +145,10 @@ func (s *Service) Look(ctx context.Context, threadID int64, requester string, c 
 	case len(push.Refs) == 0 || push.Unknown != "":
 		return nil, errors.New(push.Unknown + " Commit first, on the branch that this thread began on.")
 	}
-	var in opening
-	if err := tools.Read(c.Input, &in); err != nil {
-		return nil, err
-	}
 	if push.Pull, _, err = s.target(ctx, t, p, r, in); err != nil {
 		return nil, err
 	}
-	if pictures, ok := s.Pusher.Pictures(t); ok {
+	if pictures, ok := s.Pusher.Pictures(t); ok && p.Of == "" {
 		if _, takes := r.(forge.Pictures); takes {
 			push.Pull.Pictures = pictures.ID()
 		}
@@ -169,7 +177,7 @@ func (s *Service) lookAtMerge(ctx context.Context, threadID int64, requester str
 	if err := tools.Read(c.Input, &in); err != nil {
 		return nil, err
 	}
-	o, err := s.current(ctx, threadID, requester)
+	o, err := s.current(ctx, threadID, in.where, requester)
 	if err != nil {
 		return nil, err
 	}
@@ -189,14 +197,14 @@ func (s *Service) lookAtMerge(ctx context.Context, threadID int64, requester str
 	if err != nil {
 		return nil, err
 	}
-	return &forges.Push{Repository: o.row.Repository, Pull: &forges.PushPull{
+	return &forges.Push{Repository: o.row.Repository, Further: o.row.Further != "", Pull: &forges.PushPull{
 		Number: pull.Number, URL: pull.URL, Title: pull.Title, Branch: pull.Branch, Base: pull.Base, Draft: pull.Draft,
 		Head: pull.Head, Method: in.Method, Checks: checksOf(said.checks), Said: reviewsOf(said.reviews),
 	}}, nil
 }
 
 func (s *Service) merge(ctx context.Context, c tools.Call, in merging) (string, error) {
-	o, err := s.current(ctx, c.ThreadID, c.Approval.RequestedBy)
+	o, err := s.current(ctx, c.ThreadID, in.where, c.Approval.RequestedBy)
 	if err != nil {
 		return "", err
 	}
@@ -291,7 +299,7 @@ func conflicts(p forge.Pull) error {
 }
 
 func (s *Service) reply(ctx context.Context, c tools.Call, in replying) (string, error) {
-	o, err := s.current(ctx, c.ThreadID, c.Approval.RequestedBy)
+	o, err := s.current(ctx, c.ThreadID, in.where, c.Approval.RequestedBy)
 	if err != nil {
 		return "", err
 	}
@@ -318,8 +326,8 @@ const (
 )
 
 // read is what the model is told of the thread's pull request.
-func (s *Service) read(ctx context.Context, c tools.Call) (string, error) {
-	o, err := s.current(ctx, c.ThreadID, "")
+func (s *Service) read(ctx context.Context, c tools.Call, in where) (string, error) {
+	o, err := s.current(ctx, c.ThreadID, in, "")
 	if errors.Is(err, errNone) {
 		template, err := o.repo.Template(ctx)
 		if err != nil || strings.TrimSpace(template) == "" {
@@ -418,6 +426,6 @@ func within(s string, most int) string {
 
 // mergeInput is the input of a merge, for the prompt that asks for it.
 func mergeInput(p forges.Pull) string {
-	b, _ := json.Marshal(merging{Head: p.Head, Method: string(forge.MergeSquash)}) // strings alone
+	b, _ := json.Marshal(merging{p.Head, string(forge.MergeSquash), where{p.Further}}) // strings alone
 	return string(b)
 }

@@ -107,6 +107,15 @@ func parse(address string) (place, error) {
 	return p, nil
 }
 
+// Name is the same for all addresses of a repository: host and path at a forge, or a path of this machine.
+func Name(address string) string {
+	p, err := parse(address)
+	if err != nil {
+		return filepath.Clean(address)
+	}
+	return p.name()
+}
+
 // name is the repository's name inside.
 func (p place) name() string { return p.host + "/" + p.path }
 

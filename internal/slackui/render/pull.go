@@ -30,6 +30,9 @@ func Pull(v view.Pull, o Options) Page {
 	}
 	head := what + " " + number + ": " + text(p.Title, 200)
 	facts := []string{mrkdwn.CodeWithin(p.Branch, 80) + " → " + mrkdwn.CodeWithin(p.Base, 80) + " at " + mrkdwn.CodeWithin(p.Head[:min(len(p.Head), pushIDShort)], 20)}
+	if p.Further != "" {
+		facts[0] = mrkdwn.Code(p.Further) + ": " + facts[0]
+	}
 	switch p.State {
 	case "merged":
 		by := ""
@@ -127,7 +130,9 @@ func (c *asking) pullHeadline(what string) string {
 	}
 	title := mrkdwn.EscapeWithin(c.o.redact(plaintext.OneLine(p.Title)), 200)
 	where := " into " + c.code(p.Base, 100)
-	if c.a.Project != "" {
+	if c.a.Push.Further {
+		where += " of the repository " + c.code(c.a.Push.Repository, 100)
+	} else if c.a.Project != "" {
 		where += " of " + mrkdwn.EscapeWithin(c.o.redact(c.a.Project), 100)
 	}
 	number := fmt.Sprintf("#%d", p.Number)

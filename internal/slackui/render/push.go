@@ -245,6 +245,10 @@ func pushParts(p *forges.Push) (out []pushPart) {
 		out = append(out, pushPart{"What will be pushed", p.Unknown})
 	}
 	for _, r := range p.Refs {
+		of := ""
+		if r.Repository != "" {
+			of = " in " + mrkdwn.Code(r.Repository)
+		}
 		var b strings.Builder
 		b.WriteString(branchName(r) + ": " + r.Old + " → " + r.New + "\n")
 		commits := func(what string, list forges.PushCommits) {
@@ -267,13 +271,13 @@ func pushParts(p *forges.Push) (out []pushPart) {
 		if r.More > 0 {
 			b.WriteString(plural(r.More, "more file", "more files") + "\n")
 		}
-		out = append(out, pushPart{"Commits and files", b.String()})
+		out = append(out, pushPart{"Commits and files" + of, b.String()})
 		diff := r.Diff
 		if r.Cut {
 			diff += "\n… the diff is longer: the rest is not kept here."
 		}
 		if diff != "" {
-			out = append(out, pushPart{"The diff", diff})
+			out = append(out, pushPart{"The diff" + of, diff})
 		}
 	}
 	return out

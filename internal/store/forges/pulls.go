@@ -20,6 +20,7 @@ type Pull struct {
 	ThreadID int64
 	threads.ThreadKey
 	Project    string
+	Further    string // the short name of its repository; empty for the project's own
 	Repository string // its address
 	Number     int
 	URL        string // for people
@@ -102,7 +103,7 @@ type PullOpened struct {
 func (PullOpened) Kind() string { return "pull_opened" }
 
 const (
-	pullColumns = `p.id, p.thread_id, t.team_id, t.channel_id, t.thread_ts, p.project, p.repository, p.number, p.url, p.title, p.branch, p.base, p.head,
+	pullColumns = `p.id, p.thread_id, t.team_id, t.channel_id, t.thread_ts, p.project, p.further, p.repository, p.number, p.url, p.title, p.branch, p.base, p.head,
 	p.state, p.draft, p.mergeable, p.checks, p.reviews, p.discussions, p.opened_by, p.requester, p.approved_by, p.merged_commit, p.merged_by, p.merged_for, p.merging,
 	p.woken_for, p.rounds, p.problem, p.created_at, p.changed_at, p.checked_at`
 	pullFrom = ` FROM pulls p JOIN threads t ON t.id = p.thread_id `
@@ -114,11 +115,11 @@ func (s *Store) PullByID(ctx context.Context, id int64) (Pull, error) {
 	return p, pg.Wrap(err, "read pull request %d", id)
 }
 
-// PullOfThread returns the thread's newest pull request, an open one before others, or
-// [pg.ErrNotFound].
-func (s *Store) PullOfThread(ctx context.Context, threadID int64) (Pull, error) {
+// PullOfThread returns the thread's newest pull request in a repository, by its short name, an open one before
+// others, or [pg.ErrNotFound].
+func (s *Store) PullOfThread(ctx context.Context, threadID int64, further string) (Pull, error) {
 	p, err := pg.CollectOne[Pull](s.db.Query(ctx, `
-		SELECT `+pullColumns+pullFrom+`WHERE p.thread_id = $1 ORDER BY p.state <> 'open', p.id DESC LIMIT 1`, threadID))
+		SELECT `+pullColumns+pullFrom+`WHERE p.thread_id = $1 AND p.further = $2 ORDER BY p.state <> 'open', p.id DESC LIMIT 1`, threadID, further))
 	return p, pg.Wrap(err, "read the pull request of thread %d", threadID)
 }
 
@@ -129,12 +130,12 @@ func (s *Store) OpenedPull(ctx context.Context, p Pull, due time.Duration, told 
 	err = s.db.InTx(ctx, func(tx pg.Tx) error {
 		var id int64
 		err := tx.QueryRow(ctx, `
-			INSERT INTO pulls (thread_id, project, repository, number, url, title, branch, base, head, state, draft, mergeable, opened_by, requester, approved_by)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, COALESCE($15::text[], '{}'))
+			INSERT INTO pulls (thread_id, project, repository, number, url, title, branch, base, head, state, draft, mergeable, opened_by, requester, approved_by, further)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, COALESCE($15::text[], '{}'), $16)
 			ON CONFLICT (thread_id, repository, number) DO UPDATE SET url = excluded.url, title = excluded.title, base = excluded.base, state = excluded.state,
 				draft = excluded.draft, checks = CASE WHEN pulls.head = excluded.head THEN pulls.checks ELSE '[]' END, head = excluded.head, changed_at = now()
 			RETURNING id`,
-			p.ThreadID, p.Project, p.Repository, p.Number, p.URL, p.Title, p.Branch, p.Base, p.Head, p.State, p.Draft, p.Mergeable, p.OpenedBy, p.Requester, p.ApprovedBy).Scan(&id)
+			p.ThreadID, p.Project, p.Repository, p.Number, p.URL, p.Title, p.Branch, p.Base, p.Head, p.State, p.Draft, p.Mergeable, p.OpenedBy, p.Requester, p.ApprovedBy, p.Further).Scan(&id)
 		if err != nil {
 			return err
 		}

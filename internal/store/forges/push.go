@@ -27,7 +27,9 @@ type Push struct {
 
 // PushRef is a change of a branch of the forge.
 type PushRef struct {
-	Name string `json:"name"` // such as refs/heads/deckhand/x
+	// Repository is the short name of a further repository of the project's, where there are refs of several.
+	Repository string `json:"repository,omitempty"`
+	Name       string `json:"name"` // such as refs/heads/deckhand/x
 	// Old is the branch's commit now: zeros if it does not exist, empty if unknown.
 	Old     string      `json:"old,omitempty"`
 	New     string      `json:"new"`

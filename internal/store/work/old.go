@@ -16,7 +16,7 @@ func (s *Store) OldWork(ctx context.Context, since time.Time, limit int) ([]int6
 	ids, err := pg.CollectColumn[int64](s.db.Query(ctx, `
 		SELECT t.id FROM work w JOIN threads t ON t.id = w.thread_id
 		WHERE t.active_at < $1 AND `+threads.Unheld+` AND NOT `+threads.Parked+`
-		ORDER BY w.looked_at NULLS FIRST, t.active_at LIMIT $2`, since, limit))
+		GROUP BY t.id ORDER BY min(w.looked_at) NULLS FIRST, t.active_at LIMIT $2`, since, limit))
 	return ids, pg.Wrap(err, "look for old work")
 }
 
@@ -52,10 +52,12 @@ func (s *Store) LeaveWork(ctx context.Context, l threads.Lease, sentence string)
 	return said, nil
 }
 
+// unnamed says of pieces p that no work names their pack.
+const unnamed = `NOT EXISTS (SELECT FROM work w WHERE w.thread_id = p.thread_id AND p.pack = ANY (w.packs))`
+
 // SweepPacks deletes pieces of unfinished packs, which no work names, of some unheld threads. It returns their
 // number; zero means that all is done.
 func (s *Store) SweepPacks(ctx context.Context) (found int, err error) {
-	const unnamed = `NOT EXISTS (SELECT FROM work w WHERE w.thread_id = p.thread_id AND p.pack = ANY (w.packs))`
 	err = s.db.InTx(ctx, func(tx pg.Tx) error {
 		ids, err := pg.CollectColumn[int64](tx.Query(ctx, `
 			SELECT t.id FROM threads t

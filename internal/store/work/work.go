@@ -17,13 +17,15 @@ import (
 // WorkSaved reports whether the thread's work was saved since its last turn ended.
 func (s *Store) WorkSaved(ctx context.Context, threadID int64) (saved bool, err error) {
 	err = s.db.QueryRow(ctx, `
-		SELECT COALESCE((SELECT saved_at FROM work WHERE thread_id = $1) >= (SELECT max(ended_at) FROM turns WHERE thread_id = $1), false)`, threadID).Scan(&saved)
+		SELECT COALESCE((SELECT min(saved_at) FROM work WHERE thread_id = $1) >= (SELECT max(ended_at) FROM turns WHERE thread_id = $1), false)`, threadID).Scan(&saved)
 	return saved, pg.Wrap(err, "look when the work of thread %d was saved", threadID)
 }
 
-// Work is a thread's work, stored so that another machine can continue it.
+// Work is a thread's work in one of its repositories, stored so that another machine can continue it.
 type Work struct {
 	ThreadID int64
+	// Repository is its short name; empty for the project's own.
+	Repository string
 	// Branch and Saved are the commits of the thread's branch and saved state; empty if there is none.
 	Branch, Saved string
 	// Packs hold the commits that the project's repository lacks; each may need earlier ones. Bytes is their size.
@@ -37,11 +39,17 @@ type Work struct {
 // maxPart bounds a piece of a pack, in bytes, and so the memory.
 const maxPart = 1 << 20
 
-// Work returns a thread's stored work, or [pg.ErrNotFound].
-func (s *Store) Work(ctx context.Context, threadID int64) (Work, error) {
+// Work returns a thread's stored work in one of its repositories, or [pg.ErrNotFound].
+func (s *Store) Work(ctx context.Context, threadID int64, repository string) (Work, error) {
 	w, err := pg.CollectOne[Work](s.db.Query(ctx, `
-		SELECT thread_id, branch, saved, packs, bytes, left_out, saved_at FROM work WHERE thread_id = $1`, threadID))
+		SELECT thread_id, repository, branch, saved, packs, bytes, left_out, saved_at FROM work WHERE thread_id = $1 AND repository = $2`, threadID, repository))
 	return w, pg.Wrap(err, "read the work of thread %d", threadID)
+}
+
+// WorkRepositories are the repositories in which work of a thread is stored.
+func (s *Store) WorkRepositories(ctx context.Context, threadID int64) ([]string, error) {
+	names, err := pg.CollectColumn[string](s.db.Query(ctx, `SELECT repository FROM work WHERE thread_id = $1`, threadID))
+	return names, pg.Wrap(err, "read where the work of thread %d is", threadID)
 }
 
 // ReadPack writes a pack of a thread's work to to.
@@ -64,8 +72,8 @@ func (s *Store) ReadPack(ctx context.Context, threadID int64, pack uuid.UUID, to
 	}
 }
 
-// KeepWork replaces the stored work of the lease's thread by w, and reads its last pack from pack unless that is
-// nil; packs that w does not name are deleted. Readers see the old or the new state. The thread's next call removes
+// KeepWork replaces the stored work of the lease's thread in a repository by w, and reads its last pack from pack unless
+// that is nil; packs that no work names are deleted. Readers see the old or the new state. The thread's next call removes
 // pieces of an interrupted one.
 func (s *Store) KeepWork(ctx context.Context, l threads.Lease, w Work, pack io.Reader) error {
 	if w.Packs == nil {
@@ -79,15 +87,15 @@ func (s *Store) KeepWork(ctx context.Context, l threads.Lease, w Work, pack io.R
 		}
 		return threads.Fenced(ctx, s.db, l, func(tx pg.Tx) error {
 			if _, err := tx.Exec(ctx, `
-				INSERT INTO work (thread_id, epoch, branch, saved, packs, bytes, left_out, saved_at)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-				ON CONFLICT (thread_id) DO UPDATE SET epoch = excluded.epoch, branch = excluded.branch, saved = excluded.saved,
+				INSERT INTO work (thread_id, repository, epoch, branch, saved, packs, bytes, left_out, saved_at)
+				VALUES ($1, $9, $2, $3, $4, $5, $6, $7, $8)
+				ON CONFLICT (thread_id, repository) DO UPDATE SET epoch = excluded.epoch, branch = excluded.branch, saved = excluded.saved,
 					packs = excluded.packs, bytes = excluded.bytes, left_out = excluded.left_out, saved_at = excluded.saved_at,
 					looked_at = NULL, told = work.told AND work.branch = excluded.branch AND work.saved = excluded.saved`,
-				l.ThreadID, l.Epoch, w.Branch, w.Saved, w.Packs, w.Bytes, w.LeftOut, w.SavedAt); err != nil {
+				l.ThreadID, l.Epoch, w.Branch, w.Saved, w.Packs, w.Bytes, w.LeftOut, w.SavedAt, w.Repository); err != nil {
 				return err
 			}
-			_, err := tx.Exec(ctx, `DELETE FROM work_packs WHERE thread_id = $1 AND NOT pack = ANY ($2)`, l.ThreadID, w.Packs)
+			_, err := tx.Exec(ctx, `DELETE FROM work_packs p WHERE thread_id = $1 AND `+unnamed, l.ThreadID)
 			return err
 		})
 	}()

@@ -1,0 +1,228 @@
+package place
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"deckhand/internal/gateway/gitway/forgetest"
+	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
+	"deckhand/internal/store/work"
+	"deckhand/internal/workspace"
+)
+
+// kept is a [Works] in memory, of one thread.
+type kept struct {
+	rows  map[string]work.Work
+	packs map[uuid.UUID][]byte
+}
+
+func (k *kept) Work(_ context.Context, _ int64, repository string) (work.Work, error) {
+	w, ok := k.rows[repository]
+	if !ok {
+		return w, pg.ErrNotFound
+	}
+	return w, nil
+}
+
+func (k *kept) WorkRepositories(context.Context, int64) (names []string, err error) {
+	for name := range k.rows {
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+func (k *kept) ReadPack(_ context.Context, _ int64, pack uuid.UUID, to io.Writer) error {
+	_, err := io.Copy(to, bytes.NewReader(k.packs[pack]))
+	return err
+}
+
+func (k *kept) KeepWork(_ context.Context, _ threads.Lease, w work.Work, pack io.Reader) (err error) {
+	if pack != nil {
+		k.packs[w.Packs[len(w.Packs)-1]], err = io.ReadAll(pack)
+	}
+	k.rows[w.Repository] = w
+	return err
+}
+
+// several is a thread in a project with the repositories web, its own, and other, which it calls lib.
+type several struct {
+	*testing.T
+	*forgetest.Forge
+	works *kept
+	p     Project
+	t     threads.Thread
+}
+
+func newSeveral(t *testing.T) *several {
+	t.Helper()
+	s := &several{T: t, Forge: forgetest.New(t), works: &kept{map[string]work.Work{}, map[uuid.UUID][]byte{}}, t: threads.Thread{ID: 1, Branch: "deckhand/1"}}
+	s.p = Project{Name: "web", Repo: s.Bare("web"), Workspace: workspace.Worktree, Further: []Repository{{Name: "lib", Repo: s.Bare("other")}}}
+	return s
+}
+
+func (s *several) machine(name string) *Host {
+	return &Host{DataDir: filepath.Join(s.TempDir(), name), Replica: name, Works: s.works, Keeper: &workspace.Keeper{}}
+}
+
+// opens has the thread go on on a machine, and returns what people are told.
+func (s *several) opens(h *Host) string {
+	s.Helper()
+	h.Keeper.DataDir = h.DataDir
+	dir, told, err := h.Workspace(s.Context(), s.t, s.p)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.t.Workspace, s.t.WorkspaceReplica = dir, h.Replica
+	return strings.Join(told, "\n")
+}
+
+func (s *several) saves(h *Host) {
+	s.Helper()
+	left, err := h.Save(s.Context(), s.t, s.p, time.Minute)
+	if err = errors.Join(h.Publish(s.Context(), s.t, s.p, time.Minute), err); err != nil || left != "" {
+		s.Fatal(left, err)
+	}
+}
+
+func (s *several) lib(name string) string {
+	return filepath.Join(s.t.Workspace, ".deckhand/repos/lib", name)
+}
+
+func (s *several) writes(name, text string) {
+	s.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *several) reads(name, want string) {
+	s.Helper()
+	if b, err := os.ReadFile(name); err != nil || string(b) != want {
+		s.Errorf("%s has %q, %v; want %q", name, b, err, want)
+	}
+}
+
+// TestWorkInSeveralRepositories: it goes along to another machine, and what was left behind there and is nowhere else
+// stays; folders go only with all that is in them.
+func TestWorkInSeveralRepositories(t *testing.T) {
+	t.Parallel()
+	s := newSeveral(t)
+	a, b := s.machine("a"), s.machine("b")
+	if told := s.opens(a); told != "" {
+		t.Errorf("a new thread is told %q", told)
+	}
+	s.writes(filepath.Join(s.t.Workspace, "own"), "1\n")
+	s.writes(s.lib("further"), "2\n")
+	s.saves(a)
+	s.writes(s.lib("further"), "3, and never saved\n")
+	told := s.opens(b)
+	s.reads(filepath.Join(s.t.Workspace, "own"), "1\n")
+	s.reads(s.lib("further"), "2\n")
+	if !strings.HasPrefix(told, "This thread goes on on another machine. Its commits are back, and what was not committed") || strings.Contains(told, ".deckhand") || !strings.Contains(told, "\nIn the repository lib: This thread goes on on another machine. Its commits are back") {
+		t.Errorf("on another machine it is told %q", told)
+	}
+	s.writes(s.lib("further"), "4\n")
+	s.saves(b)
+	if told := s.opens(a); !strings.Contains(told, "In the repository lib: On this machine was work of this thread that had been saved nowhere else") {
+		t.Errorf("back on the first one it is told %q", told)
+	}
+	s.reads(s.lib("further"), "4\n")
+
+	// A stash in one keeps that one.
+	s.Git(s.lib(""), "add", ".")
+	s.Git(s.lib(""), "stash", "-q")
+	if stays, _, err := a.PutAway(t.Context(), s.t, s.p); err != nil || stays != "In the repository lib: refs/stash is nowhere else" {
+		t.Errorf("it stays since %q, %v", stays, err)
+	}
+	s.Git(s.lib(""), "stash", "pop", "-q")
+	alone := s.p
+	alone.Further = nil
+	if stays, _, err := a.PutAway(t.Context(), s.t, alone); err != nil || stays != "the repository .deckhand/repos/lib is in it" {
+		t.Errorf("without that repository in the project it stays since %q, %v", stays, err)
+	}
+	if ok, err := a.Elsewhere(t.Context(), s.t, alone); ok || err == nil || err.Error() != `project web has no repository "lib"; it has web` {
+		t.Errorf("without that repository in the project its work is elsewhere: %v, %v", ok, err)
+	}
+	if stays, told, err := a.PutAway(t.Context(), s.t, s.p); stays != "" || told != nil || err != nil || !a.Missing(s.t.Workspace) {
+		t.Fatal(stays, told, err)
+	}
+	if told := s.opens(a); !strings.Contains(told, "In the repository lib: The folder of this thread was put away while it rested. Its commits are back") {
+		t.Errorf("put away and back it is told %q", told)
+	}
+	s.reads(s.lib("further"), "4\n")
+}
+
+// TestAFurtherRepositoryOfASessionsMaking: what a session has put where a repository is to be is no place for it, and
+// git there obeys it only by a decision.
+func TestAFurtherRepositoryOfASessionsMaking(t *testing.T) {
+	t.Parallel()
+	for name, make := range map[string]func(s *several){
+		"a link": func(s *several) {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(s.lib("")), 0o700), os.Symlink(s.Work("other"), strings.TrimSuffix(s.lib(""), "/"))); err != nil {
+				s.Fatal(err)
+			}
+		},
+		"a link above": func(s *several) {
+			if err := os.Symlink(s.TempDir(), filepath.Join(s.t.Workspace, ".deckhand")); err != nil {
+				s.Fatal(err)
+			}
+		},
+		"a repository": func(s *several) { s.Git("", "clone", "-q", s.Bare("other"), s.lib("")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSeveral(t)
+			h, further := s.machine("a"), s.p.Further
+			s.p.Further = nil
+			s.opens(h)
+			make(s)
+			s.p.Further = further
+			_, _, err := h.Workspace(t.Context(), s.t, s.p)
+			if (err == nil) != (name == "a repository") || len(h.Repositories(s.t, s.p)) > 0 {
+				t.Errorf("it is made: %v, and obeyed in %q", err, h.Repositories(s.t, s.p))
+			}
+		})
+	}
+	s := newSeveral(t)
+	h := s.machine("a")
+	s.opens(h)
+	if got := h.Repositories(s.t, s.p); !slices.Equal(got, []string{".deckhand/repos/lib"}) {
+		t.Errorf("what the bot has made is %q", got)
+	}
+	s.Git(s.lib(""), "config", "core.pager", "evil")
+	if got := h.Repositories(s.t, s.p); got != nil {
+		t.Errorf("with other settings it is %q", got)
+	}
+}
+
+// TestABranchThatAFurtherRepositoryHas: all of a new thread's repositories begin under the same free name.
+func TestABranchThatAFurtherRepositoryHas(t *testing.T) {
+	t.Parallel()
+	s := newSeveral(t)
+	h := s.machine("a")
+	h.Keeper.DataDir = h.DataDir
+	s.Git(s.Bare("other"), "branch", "deckhand/1", "main")
+	_, _, err := h.Workspace(t.Context(), s.t, s.p)
+	taken, ok := errors.AsType[*workspace.TakenError](err)
+	if !ok {
+		t.Fatal(err)
+	}
+	s.t.Branch = taken.Free
+	s.opens(h)
+	for _, dir := range []string{s.t.Workspace, s.lib("")} {
+		if got := s.Git(dir, "branch", "--show-current"); got != "deckhand/1-2\n" {
+			t.Errorf("%s is on %q", dir, got)
+		}
+	}
+}
