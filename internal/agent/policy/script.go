@@ -108,6 +108,9 @@ func readScript(src string, rt root, dirs []string) *script {
 // rewritten matches what the CLI takes for the null device of Windows.
 var rewritten = regexp.MustCompile(`(?i)>[ \t]*nul(?:[\s|&;)]|$)`)
 
+// dropsLine matches a comment that goes on in the next line for the parser, and not for Bash.
+var dropsLine = regexp.MustCompile(`#[^\n]*\\\r?\n`)
+
 // read adds the units of src.
 func (s *script) read(src string, dirs []string, nested bool) {
 	f, doubt := parseShell(src)
@@ -115,9 +118,13 @@ func (s *script) read(src string, dirs []string, nested bool) {
 		r := reader{script: s, nested: nested}
 		r.list(f.Stmts, dirs)
 	}
+	drops := dropsLine.MatchString(src)
 	if !nested && doubt != "" {
 		s.setHard(doubt)
-		s.unsure = mayHide(doubt)
+		s.unsure = mayHide(doubt) || drops
+	}
+	if drops { // deeper than the lines below are read
+		s.read(dropsLine.ReplaceAllString(src, "#\n"), nil, true)
 	}
 	if mayHide(doubt) { // Bash runs line by line
 		if lines := strings.Split(src, "\n"); len(lines) > 1 {
