@@ -40,6 +40,9 @@ func (p *Policy) Mistakes(servers map[string][]string) []Mistake {
 // strange explains why a pattern that is a tool's name matches no tool.
 func (r *Rule) strange(p *Pattern, servers map[string][]string) (opens bool, text string) {
 	head, _, wild := strings.Cut(p.name, "*")
+	if p.kind == kindBash {
+		return false, p.slip()
+	}
 	if p.kind != kindName || wild && strings.HasPrefix("mcp__", head) {
 		return false, ""
 	}
@@ -66,6 +69,30 @@ func (r *Rule) strange(p *Pattern, servers map[string][]string) (opens bool, tex
 		text += "; correct the name, or leave it out: what no rule allows is asked anyway"
 	}
 	return r.Verdict != Allow, text
+}
+
+// slip names the program, or the subcommand, that a pattern for commands is one slip of a finger away from. There may
+// be one of its name all the same.
+func (p *Pattern) slip() string {
+	if p.cmd == nil || len(p.cmd.words) == 0 || !p.cmd.words[0].literal() {
+		return ""
+	}
+	name, known := p.cmd.words[0].text, slices.Sorted(maps.Keys(programs()))
+	if is := specification(name); is != nil {
+		if len(is.subs) == 0 || len(p.cmd.words) < 2 || !p.cmd.words[1].literal() {
+			return ""
+		}
+		name, known = p.cmd.words[1].text, nil
+		for sub := range is.subs {
+			word, _, _ := strings.Cut(sub, " ")
+			known = append(known, word)
+		}
+		slices.Sort(known)
+	}
+	if near := spelling.Slip(name, known); near != "" {
+		return "Deckhand knows no " + name + "; did you mean " + near + "?"
+	}
+	return ""
 }
 
 // toolNames are the names that a pattern may begin with.
