@@ -9,6 +9,7 @@ package redact
 import (
 	"encoding/base64"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -158,20 +159,25 @@ func isWord(c byte) bool { return isAlnum(c) || c == '_' }
 // as a whole: a secret that is split over two calls is not found.
 func (r *Redactor) Redact(s string) string {
 	var b strings.Builder
-	last := 0
+	last, key := 0, 0 // up to key something goes on that begins like a private key
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		if !r.first[c] && (beginnings[c] == 0 || beginnings[c] == beginsToken && i > 0 && isWord(s[i-1])) {
+		if i >= key && !r.first[c] && (beginnings[c] == 0 || beginnings[c] == beginsToken && i > 0 && isWord(s[i-1])) {
 			continue
 		}
 		n, keep := 0, 0
 		switch {
 		case c == ':':
 			n, keep = passwordAt(s, i)
-		case c == '-' && strings.HasPrefix(s[i:], "-----BEGIN "):
-			n = keyBlockAt(s[i:])
+		case c == '-' && i >= key && strings.HasPrefix(s[i:], "-----BEGIN "):
+			var inside int
+			n, inside = keyBlockAt(s[i:])
+			key = i + inside
 		case beginnings[c] == beginsToken && (i == 0 || !isWord(s[i-1])):
 			n, keep = tokenAt(s[i:], shapesByFirst[c])
+		}
+		if n == 0 && i < key && (i == 0 || !isAlnum(s[i-1]) && s[i-1] != '+' && s[i-1] != '/' && s[i-1] != '=') {
+			n, keep = keyLineAt(s[i:]), 0
 		}
 		if r.first[c] {
 			for _, v := range r.known {
@@ -236,21 +242,42 @@ func tokenAt(s string, shapes []tokenShape) (n, keep int) {
 	return 0, 0
 }
 
-// keyBlockAt returns the length of the private key block that s begins with, up
-// to the end of the text where the block is not closed (yet), or 0.
-func keyBlockAt(s string) int {
+// keyBlock is a private key as files and programs write it, whole or cut off, and nothing else: what
+// stands between is base64 in lines, but for the last.
+var keyBlock = regexp.MustCompile(`^-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----` +
+	`(?:` + keySpace + `+(?:Proc-Type: ?[0-9A-Z,]+|DEK-Info: ?[0-9A-Z,-]+|[A-Za-z0-9+/=]{16,}))*` +
+	`(?:` + keySpace + `+[A-Za-z0-9+/=]{1,15})?` + keySpace + `*(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$)`)
+
+// keySpace is what ends a key's lines, also as JSON and shells write it.
+const keySpace = `(?:\s|\\+[nrt])`
+
+// keyBlockAt returns the length of the private key that s begins with, or 0. Where s only begins
+// like one, inside is how far it may go on; there keyLineAt finds its lines, and shows what is none.
+func keyBlockAt(s string) (n, inside int) {
 	kind, _, ok := strings.Cut(s[:min(len(s), 80)], "PRIVATE KEY")
 	if !ok || strings.Contains(kind, "\n") {
-		return 0
+		return 0, 0
 	}
-	_, tail, ok := strings.Cut(s, "-----END ")
-	if !ok {
-		return len(s)
+	if found := keyBlock.FindStringIndex(s); found != nil {
+		return found[1], 0
 	}
-	if j := strings.Index(tail[:min(len(tail), 80)], "-----"); j >= 0 {
-		return len(s) - len(tail) + j + len("-----")
+	if inside = strings.Index(s, "-----END "); inside < 0 {
+		inside = len(s)
 	}
-	return len(s)
+	return 0, inside
+}
+
+// keyLineAt returns the length of the line of a private key that s begins with, or 0. Short ones
+// are words.
+func keyLineAt(s string) int {
+	n := 0
+	for n < len(s) && (isAlnum(s[n]) || strings.IndexByte("+/=", s[n]) >= 0) {
+		n++
+	}
+	if n >= 16 || n > 0 && strings.HasPrefix(strings.TrimLeft(s[n:], "\r\n"), "-----END ") {
+		return n
+	}
+	return 0
 }
 
 // passwordAt looks at the colon s[i]: in scheme://user:password@host it returns

