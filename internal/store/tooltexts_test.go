@@ -12,6 +12,7 @@ import (
 	"deckhand/internal/store/approvals"
 	"deckhand/internal/store/storetest"
 	"deckhand/internal/store/threads"
+	"deckhand/internal/store/turns"
 )
 
 // TestWhatIsNotKnownOfAToolIsNeverAllowed: it is a change even at first and beside what is known,
@@ -82,5 +83,63 @@ func TestWhatIsNotKnownOfAToolIsNeverAllowed(t *testing.T) {
 	}
 	if change := told(text(1, "Looks."), text(2, "Looks twice.")); change != nil {
 		t.Errorf("what was allowed: %+v", change)
+	}
+}
+
+// TestWhatIsToldOfAToolIsAskedAgainAfterARestart: a request is bound to what people saw before only if the model is known
+// to be told the same of its tool.
+func TestWhatIsToldOfAToolIsAskedAgainAfterARestart(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	old, _ := b.begin(t)
+	known, several := approvals.Sum{1}, &approvals.ToolChange{Now: approvals.ToolText{Description: "in several ways"}}
+	changed := &approvals.ToolChange{Now: approvals.ToolText{SHA256: known, Description: "Looks."}}
+	ask := func(turn turns.Turn, tool string, sum approvals.Sum, change *approvals.ToolChange) string {
+		t.Helper()
+		a, err := b.Ask(t.Context(), b.lease, approvals.Approval{
+			ID: uuid.NewString(), Input: json.RawMessage(`{}`), Terms: approvals.Terms{Rule: "default: ask"},
+			Origin:  approvals.Origin{SessionID: b.session, TurnID: turn.ID, RequestedBy: turn.RequestedBy},
+			Request: approvals.Request{Kind: approvals.Tool, RequestID: uuid.NewString(), ToolUseID: "toolu_1", ToolName: tool, ExpiresAt: time.Now().Add(time.Hour), ToolSHA256: sum, ToolChange: change},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.ID
+	}
+	type told struct {
+		sum    approvals.Sum
+		change *approvals.ToolChange
+	}
+	tests := map[string]struct {
+		before, after told
+		bound         bool
+	}{
+		"nothing":                    {told{}, told{}, true},
+		"one text":                   {told{known, nil}, told{known, nil}, true},
+		"a changed text":             {told{known, changed}, told{known, changed}, true},
+		"one that was allowed since": {told{known, changed}, told{known, nil}, true},
+		"another text":               {told{known, nil}, told{approvals.Sum{2}, changed}, false},
+		"several new texts":          {told{approvals.Sum{}, several}, told{approvals.Sum{}, several}, false},
+		"nothing, then several":      {told{}, told{approvals.Sum{}, several}, false},
+		"several, then nothing":      {told{approvals.Sum{}, several}, told{}, false},
+	}
+	asked := map[string]string{}
+	for name, tt := range tests {
+		asked[name] = ask(old, "mcp__shelf__"+name, tt.before.sum, tt.before.change)
+	}
+	b.take(t, b.thread.ID, "replica-1")
+	running, _, err := b.RunningTurn(t.Context(), b.thread.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.newEpoch(t, 0)
+	next, err := b.ContinueTurn(t.Context(), b.lease, running, b.session, b.epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range tests {
+		if got := ask(next, "mcp__shelf__"+name, tt.after.sum, tt.after.change) == asked[name]; got != tt.bound {
+			t.Errorf("%s: that it is bound is %t", name, got)
+		}
 	}
 }

@@ -66,7 +66,7 @@ func (b *Store) Ask(ctx context.Context, l threads.Lease, a approvals.Approval) 
 		a.Status, a.CardID = cmp.Or(a.Status, approvals.Pending), cmp.Or(a.CardID, a.ID)
 		if a.Status == approvals.Pending {
 			for _, old := range b.approvals {
-				if old.TurnID == a.TurnID && old.RequestID == "" && old.ToolName == a.ToolName && old.InputSHA256 == a.InputSHA256 && old.ToolSHA256 == a.ToolSHA256 && !old.Delivered && bindable(old) {
+				if old.TurnID == a.TurnID && old.RequestID == "" && old.ToolName == a.ToolName && old.InputSHA256 == a.InputSHA256 && sameTool(old, &a) && !old.Delivered && bindable(old) {
 					old.RequestID, old.ToolUseID, old.SessionID = a.RequestID, a.ToolUseID, a.SessionID
 					b.cardRow(old)
 					out = b.approval(old)
@@ -93,6 +93,11 @@ func (b *Store) Ask(ctx context.Context, l threads.Lease, a approvals.Approval) 
 		return nil
 	})
 	return out, err
+}
+
+// sameTool reports whether two requests are known to be about a tool of which the model is told the same.
+func sameTool(a, b *approvals.Approval) bool {
+	return a.ToolSHA256 == b.ToolSHA256 && (a.ToolSHA256 != (approvals.Sum{}) || a.ToolChange == nil && b.ToolChange == nil)
 }
 
 func (b *Store) find(id string) *approvals.Approval {

@@ -122,7 +122,8 @@ func withEarlier(ctx context.Context, tx pg.Tx, threadID, turnID int64, ran []fo
 	return ran, err
 }
 
-// bind moves an unanswered approval of a dead process to the process that asks the same now.
+// bind moves an unanswered approval of a dead process to the process that asks the same now. A change of what the
+// model is told of the tool, and that is not known by a sum, is never the same.
 func bind(ctx context.Context, tx pg.Tx, l threads.Lease, a Approval) (Approval, error) {
 	return pg.CollectOne[Approval](tx.Query(ctx, `
 		WITH a AS (
@@ -131,11 +132,11 @@ func bind(ctx context.Context, tx pg.Tx, l threads.Lease, a Approval) (Approval,
 				SELECT id FROM approvals
 				WHERE turn_id = $7 AND request_id = '' AND tool_name = $2 AND input_sha256 = $3
 				  AND thread_id = $1 AND delivered_at IS NULL AND status IN ('pending', 'allowed', 'denied')
-				  AND tool_sha256 IS NOT DISTINCT FROM $8
+				  AND (tool_sha256 = $8 OR $8::bytea IS NULL AND $9 AND tool_sha256 IS NULL AND tool_change IS NULL)
 				ORDER BY created_at LIMIT 1)
 			RETURNING *)
 		SELECT `+approvalColumns+` FROM a JOIN threads t ON t.id = a.thread_id`,
-		l.ThreadID, a.ToolName, a.InputSHA256[:], a.RequestID, a.ToolUseID, a.SessionID, a.TurnID, a.ToolSHA256.orNull()))
+		l.ThreadID, a.ToolName, a.InputSHA256[:], a.RequestID, a.ToolUseID, a.SessionID, a.TurnID, a.ToolSHA256.orNull(), a.ToolChange == nil))
 }
 
 func insertApproval(ctx context.Context, tx pg.Tx, l threads.Lease, a Approval) (Approval, error) {
