@@ -121,6 +121,16 @@ func TestAToolThatIsToldOfOtherwiseIsAskedAgain(t *testing.T) {
 	anew()
 	unasked(count)
 	unasked(look)
+
+	// What people are not shown, nobody is asked to approve.
+	description.Store("Counts what is in stock. Authorization: Bearer abcdefghij1234567890")
+	w.stop()
+	w.start()
+	anew()
+	unasked(count)
+	if reason := w.text(`SELECT reason FROM approvals WHERE tool_name = 'mcp__stock__count' AND status = 'denied'`); !strings.Contains(reason, "what looks like a secret") {
+		t.Errorf("a text that is not shown is denied since %q", reason)
+	}
 	if n := counts.Load(); n != 9 {
 		t.Errorf("the server has heard %d calls, not 9", n)
 	}

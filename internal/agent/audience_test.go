@@ -197,6 +197,8 @@ func (a *audience) Say(k threads.ThreadKey, sentence string) {
 	a.stage.say("people", "“%s”", sentence)
 }
 
+func (a *audience) Hides(string) bool { return false }
+
 func (a *audience) OfferConnection(threads.ThreadKey, string, string, string) {}
 func (a *audience) Attach(threads.ThreadKey, string, string)                  {}
 

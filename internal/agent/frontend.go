@@ -25,6 +25,9 @@ type Frontend interface {
 	// ShowApproval shows an approval on its card: pending with buttons, or as it
 	// ended.
 	ShowApproval(approvals.Approval)
+	// Hides reports whether people are not shown a text whole, as it has what looks like a
+	// secret.
+	Hides(text string) bool
 	// Show shows something as the database has it: a card, as when its turn is over and
 	// nothing will be asked on it again; what a prompt waits for, or that it does no longer;
 	// a budget, in the thread and where the budget says.

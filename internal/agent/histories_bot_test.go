@@ -120,6 +120,8 @@ func (r *recorder) Tell(rows ...outbox.Row) {
 		r.write(botEvent{Said: w.Body})
 	}
 }
+func (r *recorder) Hides(string) bool { return false }
+
 func (r *recorder) OfferConnection(threads.ThreadKey, string, string, string) {}
 func (r *recorder) Attach(threads.ThreadKey, string, string)                  {}
 func (r *recorder) Abandon(_ int64, s string)                                 { r.write(botEvent{Said: s}) }

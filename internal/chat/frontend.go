@@ -68,9 +68,11 @@ func (f frontend) Tell(rows ...outbox.Row) { f.Outbox.Tell(rows...) }
 
 func (f frontend) Say(k threads.ThreadKey, text string) {
 	if !f.stands(k, text) {
-		f.screen.Say(whereOf(k), view.Sentence(text))
+		f.screen.Say(whereOf(k), f.Outbox.sentence(text))
 	}
 }
+
+func (f frontend) Hides(text string) bool { return f.c.Redact(text) != text }
 
 func (f frontend) OfferConnection(k threads.ThreadKey, user, site, sentence string) {
 	f.screen.Whisper(whereOf(k), user, view.OfferConnection{Sentence: sentence, Site: site}, nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/store/outbox"
@@ -49,13 +50,22 @@ func OutboxKey(w outbox.Row) string {
 	return "outbox/" + Number(w.ID) + "/" + Number(w.CreatedAt.UnixMicro())
 }
 
+// sentence is the body of an [outbox.Said] as people see it.
+func (o *Outbox) sentence(body string) view.Page {
+	project, said := outbox.Calls(body)
+	if said = o.app.c.Redact(said); project == "" {
+		return view.Sentence(said)
+	}
+	return view.Call{Sentence: said, Whom: o.app.c.Access.Administrators(access.ReachProject, project, "")}
+}
+
 // say says a sentence in a thread, in a message that mark tells from others.
 func (o *Outbox) say(w outbox.Row, mark Mark, end func(error)) {
 	if !w.Again && o.app.stands(w.ThreadKey, w.Body) {
 		end(nil)
 		return
 	}
-	m := inThread(w.ThreadKey, OutboxKey(w), view.Sentence(o.app.c.Redact(w.Body)))
+	m := inThread(w.ThreadKey, OutboxKey(w), o.sentence(w.Body))
 	m.Mark, m.Urgency, m.Final, m.OnEnd = mark, Reply, true, end
 	o.app.screen.Post(m)
 }

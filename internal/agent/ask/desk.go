@@ -74,7 +74,11 @@ type Process interface {
 type Options struct {
 	Store  Store
 	Worker Worker
-	Front  interface{ ShowApproval(approvals.Approval) }
+	Front  interface {
+		ShowApproval(a approvals.Approval)
+		// Hides reports whether people are not shown a text whole, as it has what looks like a secret.
+		Hides(text string) bool
+	}
 	// Authoriser reports whether a person is entitled to decide about an approval now. It may
 	// have to ask the chat, for as long as ctx lasts.
 	Authoriser interface {
@@ -209,7 +213,10 @@ func (d *Desk) request(requestID, toolUseID string, c policy.Call, by policy.Dec
 		// It is put to the person who asked; whoever may give work may answer.
 		by.Terms = policy.Terms{Quorum: 1, RequesterMayApprove: true, Timeout: by.Terms.Timeout, OnTimeout: by.Terms.OnTimeout, Because: by.Terms.Because}
 	}
-	told := d.told[c.Tool]
+	told, looked := d.told[c.Tool]
+	if looked && told.sum == (approvals.Sum{}) {
+		by.Grantable = false // a grant is for a known text
+	}
 	return approvals.Approval{
 		Request: approvals.Request{
 			ToolSHA256: told.sum, ToolChange: told.change,

@@ -12,6 +12,7 @@ import (
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/gateway"
+	"deckhand/internal/store/approvals"
 	"deckhand/internal/store/threads"
 	"deckhand/internal/store/turns"
 )
@@ -35,6 +36,20 @@ func TestTheWebIsSearchedWhileASearchRuns(t *testing.T) {
 	searches("while a search runs", true)
 	d.Ended("2")
 	searches("after it", false)
+}
+
+// TestAGrantIsForAKnownText: no permission is offered for a tool of which it is not known what the model is told, as it
+// would never cover anything.
+func TestAGrantIsForAKnownText(t *testing.T) {
+	t.Parallel()
+	d := New(Options{Span: t.Context()})
+	d.told["mcp__x__known"], d.told["mcp__x__several"] = toldTool{sum: approvals.Sum{1}}, toldTool{}
+	for tool, want := range map[string]bool{"Bash": true, "mcp__x__untold": true, "mcp__x__known": true, "mcp__x__several": false} {
+		a := d.request("r", "u", policy.Call{Tool: tool, Input: json.RawMessage(`{}`)}, policy.Decision{Verdict: policy.Ask, Grantable: true})
+		if a.Terms.Grantable != want {
+			t.Errorf("that %s can be allowed for later is %t", tool, a.Terms.Grantable)
+		}
+	}
 }
 
 // pushless is a process that has no way to a forge.

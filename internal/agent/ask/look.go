@@ -19,9 +19,14 @@ import (
 // machine, and people rather decide late than about what is not known.
 const LookTimeout = 3 * time.Minute
 
-// unseen says why a call is denied that pushes what cannot be told before it runs, where the
-// posture has people decide about exactly what leaves. It is empty for every other call.
+// unseen says why a call is denied about which people would decide without seeing what it is: of
+// a tool that is told of otherwise than was allowed, in words that are not shown; and one that
+// pushes what cannot be told before it runs, where the posture has people decide about exactly
+// what leaves. It is empty for every other call.
 func (d *Desk) unseen(c policy.Call) string {
+	if change := d.told[c.Tool].change; change != nil && d.Front.Hides(change.Now.Description+"\n"+change.Now.Schema) {
+		return "Nobody was asked about " + c.Tool + ": what you are told of it has changed since it was allowed, and has what looks like a secret, which people are not shown. Say so: an admin has to see what its server says of it."
+	}
 	if !d.ReachesForge || d.Policy.Postures.Of(c.Project, c.Channel) != policy.Contained {
 		return ""
 	}

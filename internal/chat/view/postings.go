@@ -32,6 +32,12 @@ type Calling struct {
 // longer.
 type InLine int
 
+// Call is a sentence that calls users and user groups.
+type Call struct {
+	Sentence string
+	Whom     []string
+}
+
 // OfferConnection tells a person a sentence, with the button by which they connect.
 type OfferConnection struct{ Sentence, Site string }
 
@@ -41,4 +47,5 @@ func (InLine) page()          {}
 func (Budget) page()          {}
 func (BudgetWait) page()      {}
 func (Pull) page()            {}
+func (Call) page()            {}
 func (OfferConnection) page() {}

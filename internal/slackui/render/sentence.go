@@ -13,13 +13,17 @@ import (
 )
 
 // Sentence is a message of plain words, for example an error that somebody should
-// read. Nothing in it is markup.
-func Sentence(text string) Page {
+// read. Nothing in it is markup. It calls those who are named by their ids.
+func Sentence(text string, whom ...string) Page {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		text = "Deckhand has nothing to add."
 	}
-	safe := mrkdwn.ClipEscaped(mrkdwn.Escape(plaintext.Clip(text, sectionMax)), sectionMax)
+	call := mentions(whom, " ")
+	if call != "" {
+		call += " "
+	}
+	safe := call + mrkdwn.ClipEscaped(mrkdwn.Escape(plaintext.Clip(text, sectionMax)), sectionMax-len(call))
 	return Page{Text: safe, Blocks: []slack.Block{section("", safe)}}
 }
 

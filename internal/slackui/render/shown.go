@@ -13,6 +13,8 @@ func Shown(p view.Page, o Options) Page {
 	switch p := p.(type) {
 	case view.Sentence:
 		return Sentence(string(p))
+	case view.Call:
+		return Sentence(p.Sentence, p.Whom...)
 	case view.Help:
 		return Help(p)
 	case view.AskBack:

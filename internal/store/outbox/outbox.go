@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -47,11 +48,23 @@ const (
 	Wait    Kind = "wait"     // what a prompt waits for, or no longer
 	Budget  Kind = "budget"   // a budget's notice, or how it was decided
 	Mark    Kind = "mark"     // a prompt is marked: Body says how
-	Said    Kind = "said"     // Body is a sentence in a thread
+	Said    Kind = "said"     // Body is a sentence in a thread, or [ForAdmins]
 	Whisper Kind = "whisper"  // Body is a sentence for one person
 	Waits   Kind = "waits"    // a post waits, or no longer: see [inbox.Store.PostWaits]
 	Queue   Kind = "queue"    // a message shows the thread's queue, while it exists
 )
+
+// ForAdmins is the Body of a sentence that calls those who administer a project.
+func ForAdmins(project, sentence string) string { return "\x01" + project + "\x01" + sentence }
+
+// Calls reads the Body of a sentence: the project whose admins it calls, or empty, and what it says.
+func Calls(body string) (project, sentence string) {
+	if rest, ok := strings.CutPrefix(body, "\x01"); ok {
+		project, sentence, _ = strings.Cut(rest, "\x01")
+		return project, sentence
+	}
+	return "", body
+}
 
 // InOrder reports whether rows of the kind are sent in order within a thread. The others edit existing messages.
 func (k Kind) InOrder() bool {
