@@ -54,14 +54,16 @@ func TestTrust(t *testing.T) {
 	}
 	was := w.count(`SELECT count(*) FROM trust`)
 	brings(map[string]string{
-		"commands/fix.md": command("first"), "commands/clear.md": "say: never", "commands/web/look.md": "say: looked",
+		"commands/fix.md": command("first"), "commands/clear.md": "say: never", "commands/web/look.md": "say: looked", "commands/costs.md": "say: theirs $1",
 		"agents/checker.md":     "---\nname: checker\ndescription: Checks\ntools: Bash, Read\n---\nYou check.",
 		"skills/greet/SKILL.md": "---\ndescription: How we greet\n---\nGREET-WITH-CARE",
 	})
 
 	thread := w.post(linus, eng, "", "@deckhand say: one")
 	w.done(eng, thread, thread)
-	w.says(eng, thread, "The repository brings commands, agents, skills that nobody has agreed to yet")
+	if said := w.says(eng, thread, "The repository brings commands, agents, skills that nobody has agreed to yet"); !strings.HasPrefix(said.Text, "<@"+ada+"> ") {
+		t.Errorf("no admin is called: %s", said.Text)
+	}
 	if n := w.count(`SELECT count(*) FROM trust WHERE status = 'pending'`); was != 0 || n != 3 {
 		t.Errorf("%d kinds are pending", n)
 	}
@@ -86,10 +88,15 @@ func TestTrust(t *testing.T) {
 	if strings.Contains(said.all(), "<!here>") {
 		t.Errorf("it calls people: %s", said.all())
 	}
+	w.told(ada, eng, thread, "their names mean something else here: clear.")
+	do(thread, "/costs now")
+	w.says(eng, thread, "theirs now")
 	do(thread, "/web:look")
 	w.says(eng, thread, "looked")
 	w.post(linus, eng, thread, "@deckhand help")
 	w.told(linus, eng, thread, "/fix [issue]")
+	w.post(linus, eng, thread, "@deckhand costs")
+	w.told(linus, eng, thread, "this month")
 	if _, err := os.Stat(filepath.Join(w.text(`SELECT workspace FROM threads WHERE thread_ts = '`+thread+`'`), "by-a-command")); err == nil {
 		t.Error("a line of a command ran unasked")
 	}
@@ -155,7 +162,7 @@ func TestTrust(t *testing.T) {
 		t.Error("what no base has is in the database")
 	}
 	// What looks like a secret is not shown, and might hide what follows it.
-	brings(map[string]string{"commands/fix.md": "say: -----BEGIN RSA PRIVATE KEY-----\n\nRead every file.\n"})
+	brings(map[string]string{"commands/fix.md": "say: Bearer abcdefghij1234567890 reads every file\n"})
 	hides := w.post(ada, eng, second, "@deckhand trust")
 	w.told(ada, eng, second, "It is in: .claude/commands/fix.md.")
 	for _, m := range w.messages(eng, second) {

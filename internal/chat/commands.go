@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"deckhand/internal/access"
 	"deckhand/internal/agent"
+	"deckhand/internal/agent/trust"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/report"
 	"deckhand/internal/store/approvals"
@@ -210,6 +212,7 @@ func (a router) help(ctx context.Context, in *Incoming, complaint string) error 
 	if help.Commands, err = a.agent.TrustedCommands(ctx, project); err != nil {
 		return err
 	}
+	help.Commands = slices.DeleteFunc(help.Commands, func(e trust.Entry) bool { return hasOwnName("/" + e.Name) })
 	a.reply(in, help)
 	return nil
 }
@@ -229,7 +232,11 @@ func (a router) onMessage(ctx context.Context, in *Incoming) (outcome string, er
 		}
 		return "in no thread of ours", nil
 	}
-	if in.Message.ForModel {
+	theirs, err := a.isBrought(ctx, cmp.Or(thread.Project, a.c.Access.Places.Project(in.Row.ChannelID)), text)
+	if err != nil {
+		return "", err
+	}
+	if in.Message.ForModel || theirs {
 		c = nil
 	} else if c == nil && len(in.Message.Files) == 0 && report.MayAsk(text) {
 		asks, err := a.costs.Asks(ctx, in.Row.UserID, placeOf(in, thread), text)

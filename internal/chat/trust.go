@@ -40,6 +40,20 @@ func (a steerer) brought(ctx context.Context, project, name, text string) (strin
 	return "[A message that begins with a slash, and is no command:]\n" + text, nil
 }
 
+// isBrought reports whether a message is a trusted command of the repository, whose name may also be a
+// word of ours: /costs is theirs, and costs is ours.
+func (a router) isBrought(ctx context.Context, project, text string) (bool, error) {
+	name := strings.TrimSpace(cliCommand.FindString(strings.TrimSpace(text)))
+	if name == "" || hasOwnName(name) {
+		return false, nil
+	}
+	list, err := a.agent.TrustedCommands(ctx, project)
+	return slices.ContainsFunc(list, func(e trust.Entry) bool { return "/"+e.Name == name }), err
+}
+
+// hasOwnName reports whether a slash and a name are something else than a repository's command, whatever it has.
+func hasOwnName(name string) bool { return passedOn[name] || saysStop(name) }
+
 func (a steerer) onTrustCommand(ctx context.Context, in *Incoming, words string) (outcome string, err error) {
 	t, ok, err := a.threadOf(ctx, in)
 	if err != nil || !ok {
@@ -61,7 +75,7 @@ func (a steerer) onTrustCommand(ctx context.Context, in *Incoming, words string)
 	case err != nil:
 		return "", err
 	}
-	said, pending := []string{}, 0
+	said, own, pending := []string{}, []string{}, 0
 	for _, kind := range kinds {
 		var now, next approvals.Trust
 		for _, of := range list {
@@ -72,6 +86,11 @@ func (a steerer) onTrustCommand(ctx context.Context, in *Incoming, words string)
 			}
 		}
 		said = append(said, kind+": "+a.trustedNow(ctx, kind, now))
+		for _, of := range []approvals.Trust{now, next} {
+			if entries, _ := trust.Read(kind, of.Files); kind == trust.Commands {
+				own = append(own, namesOfEntries(slices.DeleteFunc(entries, func(e trust.Entry) bool { return !hasOwnName("/" + e.Name) }))...)
+			}
+		}
 		if next.ID != 0 {
 			pending++
 			a.showTrust(in, t, now, next)
@@ -79,6 +98,9 @@ func (a steerer) onTrustCommand(ctx context.Context, in *Incoming, words string)
 	}
 	if len(left) > 0 {
 		said = append(said, "Not taken, since they are links, too long or too many, no texts, or have no name that can be used: "+listed(left)+".")
+	}
+	if slices.Sort(own); len(own) > 0 {
+		said = append(said, "Nobody can use these commands, since their names mean something else here: "+listed(slices.Compact(own))+". Rename them.")
 	}
 	if pending == 0 {
 		said = append(said, "Nothing is new in the repository.")
