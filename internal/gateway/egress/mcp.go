@@ -110,8 +110,8 @@ var (
 	mcpPrefix     = "Mcp-"
 )
 
-// mcp passes a call to one of the project's MCP servers. What is posted leaves if the tools that it calls may be
-// called, see [Session.AllowCall]; other methods pass, such as tools/list and resources/read.
+// mcp passes a call to one of the project's MCP servers. What is posted leaves if it needs no decision, such as
+// tools/list, or if there is one, see [Session.AllowCall].
 func (s *Session) mcp(w http.ResponseWriter, r *http.Request) {
 	name := r.Header.Get(serverHeader)
 	server, ok := s.options.Servers[name]

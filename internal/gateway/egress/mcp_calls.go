@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -21,7 +23,18 @@ const (
 	maxReading = 4
 )
 
-// toolCalls are the calls of MCP servers' tools that were decided about, and may be made once each.
+// undecided are the methods that need no decision: they open a connection and keep it, and tell what a server offers.
+// Any other does or returns something, or nobody knows what it does.
+var undecided = []string{
+	"initialize", "ping", "server/discover", "subscriptions/listen",
+	"tools/list", "prompts/list", "resources/list", "resources/templates/list",
+	"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed",
+}
+
+// readers are Claude Code's tools that read from the server in their input, with the method that each calls.
+var readers = map[string]string{"ReadMcpResourceTool": "resources/read", "ReadMcpResourceDirTool": "resources/directory/read"}
+
+// toolCalls are the calls of MCP servers that were decided about. That of a tool may be made once.
 type toolCalls struct {
 	reading chan struct{}
 
@@ -29,14 +42,16 @@ type toolCalls struct {
 	allowed map[string]*toolCall // by tool use
 }
 
-// toolCall is a call of a tool by its name for the model, mcp__SERVER__TOOL, with canonical arguments.
+// toolCall is a call of a server's tool by its name for the model, mcp__SERVER__TOOL, with canonical arguments, or of
+// another method, METHOD of SERVER.
 type toolCall struct {
 	tool, arguments string
 	made            bool
 }
 
-// AllowCall lets one call of an MCP server's tool through until [Session.EndCall]: call it before the tool use runs.
-// tool is its name for the model. The call has to have exactly this input. Other tools and no session are ignored.
+// AllowCall lets one call of an MCP server's tool, or one reading of a resource, through until [Session.EndCall]: call
+// it before the tool use runs. tool is its name for the model. The call has to have exactly this input. Other tools and
+// no session are ignored.
 //
 // Whoever has the session's token can make the call in Claude Code's place, as it was decided, and then Claude Code
 // cannot. Names for the model have _ for what is neither a letter, a digit, _ nor -. Where two tools of a server have the
@@ -47,6 +62,16 @@ func (s *Session) AllowCall(toolUse, tool string, input json.RawMessage) {
 	}
 	rest, ok := strings.CutPrefix(tool, "mcp__")
 	server, _, _ := strings.Cut(rest, "__")
+	if method := readers[tool]; method != "" {
+		in, err := membersOf(jsontext.Value(input), "server", "uri")
+		if err != nil {
+			return
+		}
+		if server, err = str(in["server"], "server"); err != nil {
+			return
+		}
+		tool, input, ok = method+" of "+server, json.RawMessage(`{"uri":`+string(in["uri"])+`}`), true
+	}
 	if _, known := s.options.Servers[server]; !ok || !known {
 		return
 	}
@@ -93,7 +118,7 @@ func (c *toolCalls) begin(wanted []toolCall) (made []*toolCall, ok bool) {
 			}
 			return nil, false
 		}
-		found.made = true
+		found.made = strings.HasPrefix(found.tool, "mcp__") // what is read may have pages
 		made = append(made, found)
 	}
 	return made, true
@@ -109,7 +134,7 @@ func (c *toolCalls) again(made []*toolCall) {
 	}
 }
 
-// admitMessages reads what is posted to a server, and lets it leave unless it calls a tool without a decision.
+// admitMessages reads what is posted to a server, and lets it leave unless it calls something without a decision.
 func (s *Session) admitMessages(w http.ResponseWriter, r *http.Request, server string) (body []byte, made []*toolCall, no *refusal) {
 	select {
 	case s.tools.reading <- struct{}{}:
@@ -130,14 +155,14 @@ func (s *Session) admitMessages(w http.ResponseWriter, r *http.Request, server s
 	}
 	made, ok := s.tools.begin(calls)
 	if !ok {
-		s.complain("an MCP server's tool was called without a decision", zap.String("server", server))
-		return nil, nil, refuse("the MCP server %s is not asked to run a tool with an input that nobody has decided about; have the agent use the tool", server)
+		s.complain("an MCP server was called without a decision", zap.String("server", server), zap.String("call", strings.ToValidUTF8(calls[0].tool[:min(len(calls[0].tool), 100)], "")))
+		return nil, nil, refuse("the MCP server %s is asked for nothing that nobody has decided about; have the agent use its tool", server)
 	}
 	return body, made, nil
 }
 
-// callsIn are the calls of tools in a message or a batch of them. What programs read in different ways is an error:
-// the server has to find the calls that are found here.
+// callsIn are the calls that need a decision in a message or a batch of them. What programs read in different ways is
+// an error: the server has to find the calls that are found here.
 func callsIn(body []byte, server string) (calls []toolCall, err error) {
 	whole := jsontext.Value(body)
 	if !whole.IsValid() { // a name twice, or text that decoders repair, too
@@ -161,7 +186,7 @@ func callsIn(body []byte, server string) (calls []toolCall, err error) {
 	return calls, nil
 }
 
-// callIn is the call in a message; nil if it is another one.
+// callIn is the call in a message; nil if it needs no decision.
 func callIn(message jsontext.Value, server string) (*toolCall, error) {
 	in, err := membersOf(message, "jsonrpc", "id", "method", "params", "result", "error")
 	if err != nil {
@@ -172,8 +197,19 @@ func callIn(message jsontext.Value, server string) (*toolCall, error) {
 		return nil, nil //nolint:nilnil // an answer to the server
 	}
 	method, err := str(raw, "method")
-	if err != nil || !strings.EqualFold(strings.TrimSpace(method), "tools/call") {
+	if err != nil || slices.Contains(undecided, method) {
 		return nil, err
+	}
+	if slices.Contains(slices.Collect(maps.Values(readers)), method) {
+		params, err := membersOf(in["params"], "uri")
+		if err != nil {
+			return nil, err
+		}
+		arguments, err := canonical(jsontext.Value(`{"uri":` + string(params["uri"]) + `}`))
+		return &toolCall{tool: method + " of " + server, arguments: arguments}, err
+	}
+	if method != "tools/call" {
+		return &toolCall{tool: method + " of " + server}, nil
 	}
 	params, err := membersOf(in["params"], "name", "arguments")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestAToolIsCalledAsDecided: a call of a tool leaves once for each tool use that was decided about, with its input;
-// all other messages leave.
+// TestAToolIsCalledAsDecided: a call of a tool leaves once for each tool use that was decided about, with its input, and
+// so does a reading of a resource, page by page; what tells what there is leaves, and nothing else.
 func TestAToolIsCalledAsDecided(t *testing.T) {
 	t.Parallel()
 	forgets := false
@@ -68,10 +68,35 @@ func TestAToolIsCalledAsDecided(t *testing.T) {
 	w.EndCall("")
 	post("after the end of all", "stock", call("buy", "{}"), 403)
 
+	read := func(method, uri, more string) string {
+		return `{"id":1,"method":"` + method + `","params":{"uri":"` + uri + `"` + more + `}}`
+	}
+	post("an undecided reading", "stock", read("resources/read", "note://a", ""), 403)
+	allow("7", "ReadMcpResourceTool", `{"server":"stock","uri":"note://a"}`)
+	post("of another resource", "stock", read("resources/read", "note://b", ""), 403)
+	post("of another server's", "bare", read("resources/read", "note://a", ""), 403)
+	post("of a folder", "stock", read("resources/directory/read", "note://a", ""), 403)
+	for _, more := range []string{"", `,"cursor":"2","_meta":{}`} {
+		post("a page that was decided", "stock", read("resources/read", "note://a", more), 200)
+	}
+	w.EndCall("7")
+	post("after its end", "stock", read("resources/read", "note://a", ""), 403)
+	allow("8", "ReadMcpResourceDirTool", `{"uri":"note://a","server":"stock"}`)
+	post("a folder that was decided", "stock", read("resources/directory/read", "note://a", ""), 200)
+	for _, method := range undecided {
+		post(method, "stock", `{"id":1,"method":"`+method+`","params":{}}`, 200)
+	}
+	for _, method := range []string{
+		"prompts/get", "skills/get", "completion/complete", "resources/subscribe", "resources/unsubscribe", "logging/setLevel",
+		"tasks/get", "tasks/result", "tasks/cancel", "tasks/list", "notifications/claude/channel/permission_request", "Initialize", "own/method", "",
+	} {
+		post(method, "stock", `{"id":1,"method":"`+method+`","params":{"name":"buy"}}`, 403)
+	}
+
 	allow("6", "mcp__stock__buy", `{}`)
 	for _, body := range []string{
 		"", "a", "[", "1", `"tools/call"`, "[1]", list + list, `{"method":"ping","method":"tools/call"}`, `{"method":"ping","Method":"tools/call"}`,
-		`{"method":"ping","__proto__":{"method":"tools/call"}}`, `{"method":["tools/call"]}`, `{"method":"tools/call"}`,
+		`{"method":"ping","__proto__":{"method":"tools/call"}}`, `{"method":["tools/call"]}`, `{"method":"tools/call"}`, `{"method":"resources/read"}`, `{"method":"resources/read","params":{"Uri":"note://a"}}`,
 		`{"method":"tools/call","params":{"name":"buy","Name":"sell"}}`, `{"method":"tools/call","params":{"name":"buy","argument` + "\u017f" + `":{"n":9}}}`,
 		`{"method":"tools/call","param` + "\u017f" + `":{"name":"sell"},"params":{"name":"buy"}}`, `{"method":"tools/call","params":{"name":"buy\ud800"}}`,
 		"[[" + call("buy", "{}") + "]]",

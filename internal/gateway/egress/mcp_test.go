@@ -21,7 +21,7 @@ const (
 	serverSecret = "Bearer mcp-canary-secret"
 
 	// Messages to a server.
-	ping, elsewhere, refused = `{"method":"ping"}`, `{"method":"elsewhere"}`, `{"method":"refused"}`
+	ping, elsewhere, refused = `{"method":"ping"}`, `{"method":"ping","id":"elsewhere"}`, `{"method":"ping","id":"refused"}`
 )
 
 // withServers is a world with a server at /api/mcp, and one of the older form at /old/sse,
