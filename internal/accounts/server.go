@@ -21,9 +21,10 @@ import (
 // token that they have made there.
 type Server struct {
 	// DeviceURL, TokenURL and UserURL are its OAuth server's addresses: where a code comes from,
-	// where it becomes a token, and what says whose the token is.
-	DeviceURL, TokenURL, UserURL string
-	Scopes                       []string
+	// where it becomes a token, and what says whose the token is. RevokeURL, which may be empty, is
+	// where a token ends.
+	DeviceURL, TokenURL, UserURL, RevokeURL string
+	Scopes                                  []string
 	// TokenPage is where people make a token.
 	TokenPage string
 }

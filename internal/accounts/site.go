@@ -119,21 +119,30 @@ func wordOf(code string) string {
 	return code
 }
 
-// revoke has the forge forget a token, where its API can.
+// revoke has the site forget a token, where it can.
 func (s Site) revoke(ctx context.Context, t *oauth2.Token) {
-	c := s.oauth()
-	if s.Server != nil || s.Kind != forge.GitLab {
+	c, at := s.oauth(), ""
+	switch {
+	case s.Server != nil:
+		at = s.Server.RevokeURL
+	case s.Kind == forge.GitLab:
+		at = s.root("/oauth/revoke")
+	}
+	if at == "" {
 		return // GitHub wants the app's secret and Gitea a password: people do it there
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(client(ctx), callTimeout)
 	defer cancel()
-	form := url.Values{"client_id": {c.ClientID}, "client_secret": {c.ClientSecret}, "token": {t.AccessToken}}
-	call, err := http.NewRequestWithContext(ctx, http.MethodPost, s.root("/oauth/revoke"), strings.NewReader(form.Encode()))
-	if err != nil {
-		return
-	}
-	call.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	if response, err := http.DefaultClient.Do(call); err == nil {
-		_ = response.Body.Close()
+	own, _ := ctx.Value(oauth2.HTTPClient).(*http.Client)
+	for _, token := range []string{t.RefreshToken, t.AccessToken} {
+		form := url.Values{"client_id": {c.ClientID}, "client_secret": {c.ClientSecret}, "token": {token}}
+		call, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(form.Encode()))
+		if token == "" || err != nil {
+			continue
+		}
+		call.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if response, err := own.Do(call); err == nil {
+			_ = response.Body.Close()
+		}
 	}
 }

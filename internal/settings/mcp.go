@@ -43,6 +43,7 @@ type mcpConnectYAML struct {
 	DeviceURL       string `yaml:"device_url"`
 	TokenURL        string `yaml:"token_url"`
 	UserURL         string `yaml:"user_url"`
+	RevokeURL       string `yaml:"revoke_url"`
 	Scopes          names  `yaml:"scopes"`
 	TokenPage       string `yaml:"token_page"`
 }
@@ -52,7 +53,7 @@ func (s mcpYAML) site() accounts.Site {
 	out := accounts.Site{URL: s.URL, Server: &accounts.Server{}}
 	if c := s.Connect; c != nil {
 		out.ClientID, out.ClientSecretEnv = c.ClientID, c.ClientSecretEnv
-		*out.Server = accounts.Server{DeviceURL: c.DeviceURL, TokenURL: c.TokenURL, UserURL: c.UserURL, Scopes: c.Scopes, TokenPage: c.TokenPage}
+		*out.Server = accounts.Server{DeviceURL: c.DeviceURL, TokenURL: c.TokenURL, UserURL: c.UserURL, RevokeURL: c.RevokeURL, Scopes: c.Scopes, TokenPage: c.TokenPage}
 	}
 	return out
 }
@@ -125,6 +126,9 @@ func (v *validation) mcpPerson(at string, s mcpYAML, credentials map[string]bool
 		return
 	}
 	addresses := map[string]string{"device_url": c.DeviceURL, "token_url": c.TokenURL, "user_url": c.UserURL}
+	if c.RevokeURL != "" {
+		addresses["revoke_url"] = c.RevokeURL
+	}
 	for _, name := range sorted(addresses) {
 		u, err := url.Parse(addresses[name])
 		switch {
