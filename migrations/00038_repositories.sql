@@ -7,6 +7,14 @@ ALTER TABLE pulls ADD COLUMN further text NOT NULL DEFAULT '';
 
 -- +goose Down
 
+-- +goose StatementBegin
+DO $$ BEGIN
+    IF EXISTS (SELECT FROM work WHERE repository <> '') THEN
+        RAISE EXCEPTION 'the saved work of further repositories would be lost: push it, and delete their rows of work first';
+    END IF;
+END $$;
+-- +goose StatementEnd
+
 ALTER TABLE pulls DROP COLUMN further;
 ALTER TABLE work DROP CONSTRAINT work_pkey, ADD PRIMARY KEY (thread_id);
 ALTER TABLE work DROP COLUMN repository;

@@ -51,6 +51,7 @@ var losses = map[int64][]string{
 	35: {"bindings"},
 	36: {"mcp_tools"},
 	37: {"trust"},
+	38: nil, // refused while there is work of further repositories
 }
 
 // TableRows is a table's number of rows.

@@ -138,6 +138,7 @@ func fillTables(t *testing.T, url string) {
 			END LOOP;
 		END $$`)
 	storetest.Exec(t, url, `
+		UPDATE work SET repository = '';
 		INSERT INTO posts (kind, subject, part, audience, channel_id, ts) VALUES
 			('turn', '1', 0, '', 'x', '1'), ('turn', '1', 1, '', 'x', '2'), ('card', 'x', 0, '', 'x', '3'), ('card', 'x', 0, 'U1', 'D1', '4'), ('card', 'x', 0, 'U2', 'D2', ''),
 			('place', '1', 0, '', 'x', '5'), ('queue', '1', 0, '', 'x', '6'), ('wait', '1', 0, '', 'x', '7'), ('budget', 'x', 0, '', 'x', '8'), ('budget', 'x', 0, 'C2', 'C2', '9')`)
