@@ -2,24 +2,10 @@ package agent
 
 import (
 	"context"
-	"strconv"
-
-	"github.com/google/uuid"
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/store/ledger"
 )
-
-// attemptUUID is the id under which the CLI is given a prompt. Every attempt at it has
-// an id of its own, since the CLI takes no message twice; it follows from the turn's
-// row, so that whoever goes on with the turn finds the attempt in the transcript.
-func attemptUUID(promptUUID string, attempt int) string {
-	id, err := uuid.Parse(promptUUID)
-	if attempt <= 1 || err != nil {
-		return promptUUID
-	}
-	return uuid.NewSHA1(id, []byte("attempt "+strconv.Itoa(attempt))).String()
-}
 
 // cliTotals is what the CLI says that it has spent since it was asked last, in an epoch of
 // its own where its total began anew. Of answers that it did not hear to their end it can

@@ -138,7 +138,15 @@ func (m *playedMachine) Elsewhere(_ context.Context, t threads.Thread, _ place.P
 
 func (*playedMachine) Missing(string) bool { return false }
 
-func (m *playedMachine) Save(_ context.Context, _ threads.Thread, _ place.Project, within time.Duration) (string, error) {
+func (*playedMachine) Differs(context.Context, threads.Thread, place.Project, workspace.State, workspace.State) (place.Differs, error) {
+	return place.Differs{}, nil
+}
+
+func (*playedMachine) Rewind(context.Context, threads.Thread, place.Project, workspace.State, workspace.State, string) (string, error) {
+	return "", nil
+}
+
+func (m *playedMachine) Save(_ context.Context, _ threads.Thread, _ place.Project, within time.Duration, _ *workspace.End) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.saves++

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -54,6 +55,10 @@ type session struct {
 	// what was not committed; the pump's, then whoever stops the session's.
 	unpublished, unsaved string
 	unsteered            string // what of what people chose was not taken, last; the worker's
+	// began is the commit at which the thread's first turn began, if it is this session's, and ended the turn after which
+	// nothing has used a tool; 0 for none.
+	began string
+	ended atomic.Int64
 }
 
 // ensureSession starts the thread's process if none runs, once there is a slot for it.
@@ -95,31 +100,14 @@ func (e *startError) Error() string { return "start the session: " + e.err.Error
 func (e *startError) Unwrap() error { return e.err }
 
 func (w *worker) startSession(ctx context.Context) error {
-	dir, told, err := w.place.Workspace(ctx, w.thread, w.project)
-	for taken := (*workspace.TakenError)(nil); errors.As(err, &taken) && ctx.Err() == nil; {
-		// Its name is kept before anything has it.
-		if err := w.store.SetBranch(ctx, w.heldLease(), taken.Free); err != nil {
-			return err
-		}
-		w.thread.Branch = taken.Free
-		dir, told, err = w.place.Workspace(ctx, w.thread, w.project)
+	if err := w.openWorkspace(ctx); err != nil {
+		return err
 	}
-	if err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return &startError{sentence: "The workspace is not ready: " + err.Error() + ". Ask an admin to look at the project in deckhand.yaml.", err: err}
+	began := ""
+	if heads := w.place.Heads(w.thread, w.project); len(heads) > 0 && w.thread.SessionID == "" && w.thread.ForkedBranch == "" && w.project.Setup.Run == "" {
+		began = heads[0]
 	}
-	if dir != w.thread.Workspace || w.thread.WorkspaceReplica != w.replica {
-		if err := w.store.SetWorkspace(ctx, w.heldLease(), dir); err != nil {
-			return err
-		}
-		w.thread.Workspace, w.thread.WorkspaceReplica = dir, w.replica
-	}
-	for _, sentence := range told {
-		w.say(ctx, sentence)
-	}
-
+	var err error
 	resume, follows := false, w.thread.SessionID != ""
 	if !follows {
 		if err := w.newSession(ctx); err != nil {
@@ -172,7 +160,7 @@ func (w *worker) startSession(ctx context.Context) error {
 	if err := w.adopt(ctx, proc, m, resume, follows); err != nil {
 		return err
 	}
-	w.session.without, w.session.actsFor = without, w.actsFor
+	w.session.without, w.session.actsFor, w.session.began = without, w.actsFor, began
 	return nil
 }
 
@@ -360,7 +348,7 @@ func (s *session) publish(ctx context.Context, t threads.Thread, p place.Project
 		why = "What was committed here is not in the project's repository yet: " + err.Error() + "."
 	}
 	s.sayOnce(t, &s.unpublished, why)
-	left, err := s.place.Save(ctx, t, p, within)
+	left, err := s.place.Save(ctx, t, p, within, s.end())
 	if ctx.Err() != nil || errors.Is(err, threads.ErrFenced) {
 		return true // whoever has the thread now saves it
 	}
@@ -370,6 +358,15 @@ func (s *session) publish(ctx context.Context, t threads.Thread, p place.Project
 	}
 	s.sayOnce(t, &s.unsaved, left)
 	return ok && err == nil
+}
+
+// end is of which turn's end the folder is the state now; nil if it is none's.
+func (s *session) end() *workspace.End {
+	turn := s.ended.Load()
+	if turn == 0 {
+		return nil
+	}
+	return &workspace.End{Turn: turn, Began: s.began, Still: func() bool { return s.ended.Load() == turn }}
 }
 
 // request runs a control request that may take its time beside the loop.

@@ -78,6 +78,10 @@ type sessions interface {
 	MarkStarted(ctx context.Context, id string) error
 	BeginEpoch(ctx context.Context, l threads.Lease, sessionID, cliVersion string, baseline int64) (int, error)
 	Steering(ctx context.Context, threadID int64) (inbox.Steering, error)
+	History(ctx context.Context, threadID int64) (store.History, error)
+	PromptsAfter(ctx context.Context, sessionID string, turn int64) (ids map[string]bool, spoke bool, err error)
+	MoveRewind(ctx context.Context, l threads.Lease, inboxID int64, begun bool) error
+	FinishRewind(ctx context.Context, l threads.Lease, r store.Rewound) (sessionID string, rows []outbox.Row, err error)
 	NoteServers(ctx context.Context, l threads.Lease, seen []inbox.MCPServer, again []string, sentences ...string) ([]outbox.Row, error)
 }
 

@@ -72,6 +72,12 @@ func (w *worker) nextTurn(ctx context.Context) error {
 	if w.tooEarly(next) {
 		return nil
 	}
+	if next.Rewind != nil {
+		if err := w.rewind(ctx, next); err != nil {
+			return err
+		}
+		return w.nextTurn(ctx)
+	}
 	model, admission, err := w.accounts.Admit(ctx, w.heldLease(), w.thread, next)
 	switch {
 	case err != nil:
@@ -171,6 +177,7 @@ func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 	}
 	switch m := m.(type) {
 	case *claude.HookCallback:
+		w.session.ended.Store(0)
 		if w.turn != nil {
 			if why := w.noPerson(ctx, m); why != "" {
 				return w.reply(ask.RefuseHook(w.session.proc, m, why))

@@ -205,6 +205,7 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 	w.front.Tell(rows[1:]...)
 	w.tellOfDisk(ctx)
 	if s := w.session; s != nil {
+		s.ended.Store(t.row.ID)
 		select {
 		case s.committed <- struct{}{}:
 		default: // it is about to

@@ -116,9 +116,14 @@ func allCommands(a *Chat) commands {
 			help: view.HelpLine{Say: []string{"retry"}, Means: "do the last message again, as yours"},
 		},
 		{
-			name: "fork", act: access.Prompt, inThread: true, steers: true, form: form(`()`),
+			name: "rewind", act: access.Prompt, inThread: true, steers: true, form: form(`((?:(?:back|[1-9][0-9]*)(?: +yes +[0-9]+ +[0-9a-f-]+)?)?)[.!?…]*`),
+			run:  s.onRewindCommand,
+			help: view.HelpLine{Say: []string{"rewind", "rewind back"}, Means: "take the thread back to before a message: files, branch and conversation, after a look at what would change; or undo that"},
+		},
+		{
+			name: "fork", act: access.Prompt, inThread: true, steers: true, form: form(`((?:from|[1-9][0-9]*)?)[.!?…]*`),
 			run:  s.onForkCommand,
-			help: view.HelpLine{Say: []string{"fork"}, Means: "begin another thread with this one's conversation and files"},
+			help: view.HelpLine{Say: []string{"fork", "fork from"}, Means: "begin another thread with this one's conversation and files, as they are now or were after a message"},
 		},
 		{
 			name: "new", act: access.Prompt, inThread: true, steers: true, form: form(`()`),

@@ -3,6 +3,8 @@ package chat
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,9 +23,9 @@ const (
 )
 
 // onForkCommand begins a thread in the channel that has the conversation and the files of the
-// one in which it is said, as they are kept, and links the two. Done again after a crash, it
+// one in which it is said, as they are kept, or were after a turn, and links the two. Done again after a crash, it
 // finds the post that it has made, and the thread of it.
-func (a steerer) onForkCommand(ctx context.Context, in *Incoming, _ string) (outcome string, err error) {
+func (a steerer) onForkCommand(ctx context.Context, in *Incoming, words string) (outcome string, err error) {
 	t, ok, err := a.threadOf(ctx, in)
 	if err != nil || !ok {
 		return "no session", err
@@ -39,7 +41,25 @@ func (a steerer) onForkCommand(ctx context.Context, in *Incoming, _ string) (out
 		a.Answer(in, "The last message is still being worked on, or waits. Write “fork” when it is done, or “stop” first.")
 		return "still running", nil
 	}
-	if a.agent.KeepsWork(t.Project) {
+	var after *store.Point
+	session := uuid.NewString()
+	if words != "" {
+		_, h, ok, err := a.past(ctx, in, "fork")
+		if err != nil || !ok {
+			return "no fork", err
+		}
+		if strings.EqualFold(words, "from") {
+			page := a.listPast(h, "After which message shall the other thread begin? “fork” alone takes this one as it is now.", func(p store.Past) (string, bool) {
+				_, kept := h.State(p.Turn)
+				return fmt.Sprintf("fork %d", p.Turn), kept && h.Held
+			})
+			a.reply(in, page)
+			return "forks", nil
+		}
+		if after, session, err = a.point(ctx, in, h, words); err != nil || after == nil {
+			return "no fork", err
+		}
+	} else if a.agent.KeepsWork(t.Project) {
 		a.untilSaved(ctx, t.ID)
 	}
 	name := plaintext.OneLine(a.people.Name(ctx, in.Row.UserID))
@@ -51,7 +71,7 @@ func (a steerer) onForkCommand(ctx context.Context, in *Incoming, _ string) (out
 	}
 	key := t.Key()
 	key.ThreadTS = ts
-	_, err = a.c.Store.Fork(ctx, store.Fork{From: t.ID, Key: key, By: in.Row.UserID, SessionID: uuid.NewString(), Title: t.Title})
+	_, err = a.c.Store.Fork(ctx, store.Fork{From: t.ID, Key: key, By: in.Row.UserID, SessionID: session, Title: t.Title, After: after})
 	page, outcome := view.Page(view.ForkedHere{Name: name, Address: a.screen.Permalink(key.ChannelID, ts)}), "forked"
 	switch {
 	case errors.Is(err, pg.ErrNotYet), errors.Is(err, store.ErrNothingKept):

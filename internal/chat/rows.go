@@ -65,7 +65,11 @@ func (o *Outbox) say(w outbox.Row, mark Mark, end func(error)) {
 		end(nil)
 		return
 	}
-	m := inThread(w.ThreadKey, OutboxKey(w), o.sentence(w.Body))
+	page := view.AskBack{Sentence: o.app.c.Redact(w.Body)}
+	for _, b := range w.Buttons {
+		page.Choices = append(page.Choices, view.Choice(b))
+	}
+	m := inThread(w.ThreadKey, OutboxKey(w), page)
 	m.Mark, m.Urgency, m.Final, m.OnEnd = mark, Reply, true, end
 	o.app.screen.Post(m)
 }

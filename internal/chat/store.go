@@ -65,6 +65,7 @@ type threadStore interface {
 	Steer(ctx context.Context, threadID int64, c inbox.Steer) ([]outbox.Row, error)
 	DecideTrust(ctx context.Context, threadID int64, project, kind string, sha256 []byte, status approvals.TrustStatus, by, sentence string) ([]outbox.Row, error)
 	Fork(ctx context.Context, f store.Fork) (threads.Thread, error)
+	History(ctx context.Context, threadID int64) (store.History, error)
 	WorkSaved(ctx context.Context, threadID int64) (saved bool, err error)
 	LastPrompt(ctx context.Context, threadID int64) (inbox.LastPrompt, error)
 	ThreadSessions(ctx context.Context, threadID int64, limit int) ([]turns.PastSession, error)
@@ -82,7 +83,7 @@ type feedback interface {
 type steps interface {
 	Diff(ctx context.Context, turnID int64) (*forges.Push, error)
 	TurnSteps(ctx context.Context, turnID int64, n, limit int, without []string) (approvals.Steps, error)
-	transcript.Copies
+	transcript.Prompts
 }
 
 // approvals are read only: the agent asks and decides.

@@ -16,6 +16,7 @@ type Fork struct {
 	By        string            // Slack user
 	SessionID string            // of the new one's session
 	Title     string
+	After     *Point // it begins with this; nil for as the other one is now
 }
 
 // ErrNothingKept means that nothing is kept of a thread's conversation.
@@ -36,10 +37,14 @@ func (s *Store) Fork(ctx context.Context, f Fork) (t threads.Thread, err error) 
 		if !errors.Is(err, pg.ErrNotFound) {
 			return err
 		}
+		session := from.SessionID
+		if f.After != nil {
+			session = f.After.SessionID
+		}
 		var runs, kept bool
 		if err := tx.QueryRow(ctx, `
 			SELECT EXISTS (SELECT FROM turns WHERE thread_id = $1 AND state = 'running'),
-				EXISTS (SELECT FROM transcripts WHERE session_id = NULLIF($2, '')::uuid AND agent = '')`, from.ID, from.SessionID).Scan(&runs, &kept); err != nil {
+				EXISTS (SELECT FROM transcripts WHERE session_id = NULLIF($2, '')::uuid AND agent = '')`, from.ID, session).Scan(&runs, &kept); err != nil {
 			return err
 		}
 		switch {
@@ -62,26 +67,27 @@ func (s *Store) Fork(ctx context.Context, f Fork) (t threads.Thread, err error) 
 		for _, sql := range []string{
 			`INSERT INTO sessions (id, thread_id, parent_id, started) VALUES ($3, $2, $4, true)`,
 			`UPDATE threads SET session_id = $3 WHERE id = $2`,
-			`INSERT INTO transcripts (thread_id, session_id, agent, bytes, sha256, lease_epoch, "full", saved_at)
-				SELECT $2, $3, agent, bytes, sha256, 0, "full", saved_at FROM transcripts WHERE session_id = $4`,
-			`INSERT INTO transcript_pieces (transcript_id, at_byte, bytes, zstd)
-				SELECT n.id, p.at_byte, p.bytes, p.zstd FROM transcripts o JOIN transcript_pieces p ON p.transcript_id = o.id
-					JOIN transcripts n ON n.session_id = $3 AND n.agent = o.agent WHERE o.session_id = $4`,
-			`INSERT INTO work (thread_id, repository, epoch, branch, saved, packs, bytes, left_out, saved_at)
-				SELECT $2, repository, 0, branch, saved, packs, bytes, left_out, saved_at FROM work WHERE thread_id = $1`,
+			`INSERT INTO work (thread_id, repository, epoch, branch, saved, packs, bytes, left_out, saved_at, held)
+				SELECT $2, repository, 0, branch, saved, packs, bytes, left_out, saved_at, held FROM work WHERE thread_id = $1`,
 			`INSERT INTO work_packs (thread_id, pack, part, data)
 				SELECT $2, p.pack, p.part, p.data FROM work w JOIN work_packs p ON p.thread_id = w.thread_id AND p.pack = ANY (w.packs) WHERE w.thread_id = $1`,
 		} {
 			// Each statement needs some of them alone; the first row says of which types all are.
-			if _, err := tx.Exec(ctx, `WITH are (a, b, c, d) AS (VALUES ($1::bigint, $2::bigint, $3::uuid, $4::uuid)) `+sql, from.ID, id, f.SessionID, from.SessionID); err != nil {
+			if _, err := tx.Exec(ctx, `WITH are (a, b, c, d) AS (VALUES ($1::bigint, $2::bigint, $3::uuid, $4::uuid)) `+sql, from.ID, id, f.SessionID, session); err != nil {
 				return err
 			}
+		}
+		if err := copyTranscripts(ctx, tx, id, session, f.SessionID, f.After == nil); err != nil {
+			return err
+		}
+		if err := f.After.set(ctx, tx, threads.Lease{ThreadID: id}); err != nil {
+			return err
 		}
 		if t, err = pg.CollectOne[threads.Thread](tx.Query(ctx, `SELECT `+threads.Columns+` FROM threads t WHERE id = $1`, id)); err != nil {
 			return err
 		}
 		return audit.Append(ctx, tx, audit.Entry{
-			Kind: audit.Forked, TeamID: t.TeamID, Actor: f.By, ThreadID: t.ID, Details: map[string]any{"from": from.ID, "session": f.SessionID, "parent": from.SessionID},
+			Kind: audit.Forked, TeamID: t.TeamID, Actor: f.By, ThreadID: t.ID, Details: map[string]any{"from": from.ID, "session": f.SessionID, "parent": session, "after": f.After.turn()},
 		})
 	})
 	return t, pg.Wrap(err, "fork thread %d", f.From)

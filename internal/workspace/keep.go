@@ -40,6 +40,10 @@ type Kept struct {
 	LeftOut string
 	// At is when the thread's folder was read: later changes may be missing.
 	At time.Time
+	// States are what the folder was, oldest first, and Held is the commit by which the packs have them; empty if they
+	// have not.
+	States []State
+	Held   string
 }
 
 const (
@@ -67,8 +71,11 @@ func (k *Keeper) keep(ctx context.Context, t Thread, p Project, source gitdata.R
 	if err != nil {
 		return "", err
 	}
-	now := Kept{Branch: refs["refs/heads/"+t.Branch], Saved: refs[savedRef(t.ID)], Packs: was.Packs, Bytes: was.Bytes, LeftOut: listed(left), At: at}
-	if now.Branch == was.Branch && now.Saved == was.Saved {
+	now := Kept{Branch: refs["refs/heads/"+t.Branch], Saved: refs[savedRef(t.ID)], Packs: was.Packs, Bytes: was.Bytes, LeftOut: listed(left), At: at, States: was.States, Held: was.Held}
+	if err := k.hold(ctx, t, source, &now); err != nil {
+		return "", err
+	}
+	if now.Branch == was.Branch && now.Saved == was.Saved && now.Held == was.Held {
 		if now.Branch == "" && now.Saved == "" && now.LeftOut == was.LeftOut {
 			return "", k.note(ctx, t, p, source, now)
 		}
@@ -76,7 +83,12 @@ func (k *Keeper) keep(ctx context.Context, t Thread, p Project, source gitdata.R
 	}
 	b := bundle{keeper: k, source: source, bases: basesOf(source, refs, p), most: cmp.Or(k.KeepBytes, DefaultKeepBytes)}
 	defer b.close()
-	if err := b.make(ctx, &now, was); err != nil {
+	err = b.make(ctx, &now, was)
+	if errors.Is(err, gitdata.ErrTooLarge) && now.Held != "" {
+		now.Held = "" // on this machine alone
+		err = b.make(ctx, &now, was)
+	}
+	if err != nil {
 		if !errors.Is(err, gitdata.ErrTooLarge) {
 			return "", err
 		}
@@ -112,8 +124,8 @@ type bundle struct {
 // make packs the difference between now and was, or everything if there are many packs or bytes already; it
 // completes now.
 func (b *bundle) make(ctx context.Context, now *Kept, was Kept) error {
-	want := slices.DeleteFunc([]string{now.Branch, now.Saved}, func(s string) bool { return s == "" })
-	kept := slices.DeleteFunc([]string{was.Branch, was.Saved}, func(s string) bool { return s == "" })
+	want := slices.DeleteFunc([]string{now.Branch, now.Saved, now.Held}, func(s string) bool { return s == "" })
+	kept := slices.DeleteFunc([]string{was.Branch, was.Saved, was.Held}, func(s string) bool { return s == "" })
 	err := gitdata.ErrTooLarge
 	if len(kept) > 0 && len(was.Packs) < maxPacks {
 		if err = b.pack(ctx, want, slices.Concat(b.bases[0], kept), b.most-was.Bytes); err == nil {

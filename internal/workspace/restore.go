@@ -40,6 +40,9 @@ func (k *Keeper) restore(ctx context.Context, t Thread, p Project, source gitdat
 	if kept.Saved != "" {
 		u.Refs[savedRef(t.ID)] = kept.Saved
 	}
+	if kept.Held != "" {
+		u.Refs[heldRef(t.ID)] = kept.Held
+	}
 	for _, id := range kept.Packs {
 		u.Packs = append(u.Packs, func(ctx context.Context, to io.Writer) error { return t.Shelf.Read(ctx, id, to) })
 	}

@@ -78,6 +78,8 @@ type Thread struct {
 	// Within is how long its work may take to be published, and to be saved; 0 means
 	// [PublishTime].
 	Within time.Duration
+	// End says of what its folder is the state when it is saved; nil for nothing that is to be kept.
+	End *End
 }
 
 // bounded bounds what git does for the thread's work.
@@ -113,6 +115,11 @@ func (k *Keeper) Open(ctx context.Context, t Thread, p Project) (dir string, tol
 }
 
 func (k *Keeper) open(ctx context.Context, t Thread, p Project) (dir string, told []string, err error) {
+	if p.Kind == Worktree {
+		if _, err := k.settle(ctx, t, p); err != nil {
+			return "", nil, err
+		}
+	}
 	if t.Dir != "" && isDir(t.Dir) && !t.Elsewhere {
 		k.wasPutAway(t, p) // the process that was putting it away was killed
 		return t.Dir, nil, nil

@@ -79,7 +79,18 @@ type Machine interface {
 	// Save saves what the thread has made where the folder can be made anew from, on this
 	// machine and elsewhere, within a time. left tells people, in sentences, what it could
 	// not save; its error is for them, too, or [threads.ErrFenced].
-	Save(ctx context.Context, t threads.Thread, p Project, within time.Duration) (left string, err error)
+	// It notes of what the folder is the state, unless end is nil.
+	Save(ctx context.Context, t threads.Thread, p Project, within time.Duration, end *workspace.End) (left string, err error)
+	// Differs and Rewind are about a state that was saved of the thread's folder; see [workspace.Keeper.Differs] and
+	// [workspace.Keeper.Rewind].
+	Differs(ctx context.Context, t threads.Thread, p Project, now, then workspace.State) (Differs, error)
+	Rewind(ctx context.Context, t threads.Thread, p Project, now, then workspace.State, key string) (told string, err error)
+}
+
+// Differs is what a rewind changes and takes away. Unasked says that the forge could not be asked what it has.
+type Differs struct {
+	workspace.Loss
+	Unasked bool
 }
 
 // Process is a session's CLI, initialized: what is needed of [*claude.Process],

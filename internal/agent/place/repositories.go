@@ -190,10 +190,12 @@ func (h *Host) Publish(ctx context.Context, t threads.Thread, p Project, within 
 }
 
 // Save implements [Machine].
-func (h *Host) Save(ctx context.Context, t threads.Thread, p Project, within time.Duration) (left string, err error) {
+func (h *Host) Save(ctx context.Context, t threads.Thread, p Project, within time.Duration, end *workspace.End) (left string, err error) {
 	var all []string
 	err = h.each(t, p, func(w workspace.Thread, q Project, s workspace.Project) error {
-		w.Within = within
+		if w.Within = within; len(p.Further) == 0 { // a state is of one repository
+			w.End = end
+		}
 		left, err := h.Keeper.Save(ctx, w, s)
 		if left != "" {
 			all = append(all, q.about(left)...)

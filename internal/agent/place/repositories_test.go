@@ -89,7 +89,7 @@ func (s *several) opens(h *Host) string {
 
 func (s *several) saves(h *Host) {
 	s.Helper()
-	left, err := h.Save(s.Context(), s.t, s.p, time.Minute)
+	left, err := h.Save(s.Context(), s.t, s.p, time.Minute, nil)
 	if err = errors.Join(h.Publish(s.Context(), s.t, s.p, time.Minute), err); err != nil || left != "" {
 		s.Fatal(left, err)
 	}

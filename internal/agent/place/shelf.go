@@ -34,7 +34,7 @@ func (s shelf) Kept(ctx context.Context) (workspace.Kept, error) {
 	if errors.Is(err, pg.ErrNotFound) {
 		return workspace.Kept{}, nil
 	}
-	return workspace.Kept{Branch: w.Branch, Saved: w.Saved, Packs: w.Packs, Bytes: w.Bytes, LeftOut: w.LeftOut, At: w.SavedAt}, err
+	return workspace.Kept{Branch: w.Branch, Saved: w.Saved, Packs: w.Packs, Bytes: w.Bytes, LeftOut: w.LeftOut, At: w.SavedAt, States: states(w.States), Held: w.Held}, err
 }
 
 func (s shelf) Read(ctx context.Context, pack uuid.UUID, to io.Writer) error {
@@ -42,7 +42,18 @@ func (s shelf) Read(ctx context.Context, pack uuid.UUID, to io.Writer) error {
 }
 
 func (s shelf) Keep(ctx context.Context, k workspace.Kept, pack io.Reader) error {
-	return s.works.KeepWork(ctx, s.lease, work.Work{
-		ThreadID: s.lease.ThreadID, Repository: s.repository, Branch: k.Branch, Saved: k.Saved, Packs: k.Packs, Bytes: k.Bytes, LeftOut: k.LeftOut, SavedAt: k.At,
-	}, pack)
+	w := work.Work{
+		ThreadID: s.lease.ThreadID, Repository: s.repository, Branch: k.Branch, Saved: k.Saved, Packs: k.Packs, Bytes: k.Bytes, LeftOut: k.LeftOut, SavedAt: k.At, Held: k.Held, States: []work.State{},
+	}
+	for _, state := range k.States {
+		w.States = append(w.States, work.State(state))
+	}
+	return s.works.KeepWork(ctx, s.lease, w, pack)
+}
+
+func states(of []work.State) (out []workspace.State) {
+	for _, s := range of {
+		out = append(out, workspace.State(s))
+	}
+	return out
 }

@@ -11,8 +11,8 @@ import (
 
 // Choice is a command that somebody may have meant.
 type Choice struct {
+	Label string // for people
 	Say   string // the command
-	Label string // the same for people
 }
 
 // Encode is a value of ours that holds nothing but texts and numbers, in JSON.

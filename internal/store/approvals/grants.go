@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"deckhand/internal/store/audit"
@@ -131,6 +132,28 @@ func (s *Store) Grants(ctx context.Context, f GrantFilter, limit int) ([]Grant, 
 	return out, pg.Wrap(err, "read grants")
 }
 
+// EndGrants revokes what was permitted for the thread alone, or a session of it, and returns the audit's entries of that.
+func EndGrants(ctx context.Context, tx pg.Tx, threadID int64, by string) (entries []audit.Entry, err error) {
+	ended, err := pg.Collect[Grant](tx.Query(ctx, `
+		WITH g AS (
+			UPDATE grants SET revoked_by = $2, revoked_at = now()
+			WHERE revoked_at IS NULL AND expires_at > now() AND (thread_id = $1 OR session_id IN (SELECT id FROM sessions WHERE thread_id = $1))
+			RETURNING *)
+		SELECT `+grantColumns+` `+strings.Replace(grantSource, "FROM grants g", "FROM g", 1), threadID, by))
+	for _, g := range ended {
+		entries = append(entries, g.revoked(by))
+	}
+	return entries, err
+}
+
+// revoked is the audit's entry of its end.
+func (g Grant) revoked(by string) audit.Entry {
+	return audit.Entry{
+		Kind: audit.GrantRevoked, TeamID: g.TeamID, Actor: by, ThreadID: g.ThreadID, ApprovalID: g.ApprovalID,
+		Details: map[string]any{"grant": g.ID, "pattern": g.Pattern, "scope": g.Scope, "made_by": g.CreatedBy},
+	}
+}
+
 // RevokeGrant ends a grant permanently. ok is false when it was already revoked. From the commit on it allows
 // nothing.
 func (s *Store) RevokeGrant(ctx context.Context, teamID string, id int64, by string) (g Grant, ok bool, err error) {
@@ -149,10 +172,7 @@ func (s *Store) RevokeGrant(ctx context.Context, teamID string, id int64, by str
 		if !ok {
 			return nil
 		}
-		return audit.Append(ctx, tx, audit.Entry{
-			Kind: audit.GrantRevoked, TeamID: teamID, Actor: by, ThreadID: g.ThreadID, ApprovalID: g.ApprovalID,
-			Details: map[string]any{"grant": g.ID, "pattern": g.Pattern, "scope": g.Scope, "made_by": g.CreatedBy},
-		})
+		return audit.Append(ctx, tx, g.revoked(by))
 	})
 	if err != nil && !errors.Is(err, pg.ErrNotFound) {
 		err = fmt.Errorf("revoke grant %d: %w", id, err)

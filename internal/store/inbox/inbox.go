@@ -92,6 +92,17 @@ type Prompt struct {
 	Marked     bool      // its author sees that it waits
 	UrgentAt   time.Time // when UrgentBy sent it ahead of the others; or zero
 	UrgentBy   string
+	Rewind     *Rewind // what is to be done instead of a turn; nil for a turn
+	Begun      bool    // the rewind has begun to change the files
+}
+
+// Rewind is what a prompt is to do that takes back a part of its thread.
+type Rewind struct {
+	To    int64  `json:"to"`              // the turn before which it goes back; 0 goes back to before the last rewind
+	Go    bool   `json:"go,omitempty"`    // it is done, if the thread is still at Point in Session; else only looked at
+	Point int64  `json:"point,omitempty"` // the last turn that counts
+	In    string `json:"in,omitempty"`    // the session
+	Name  string `json:"name"`            // of whoever wants it, for people
 }
 
 // PromptFile is a file that somebody attached to a message.
@@ -114,6 +125,7 @@ type NewPrompt struct {
 	Files   []PromptFile
 	Edits   int     // how often the message had been changed when it was read
 	Steers  []Steer // what was chosen with it
+	Rewind  *Rewind
 	// Continues is the turn that a budget stopped and that this goes on with; 0 for
 	// none. That is possible once, and while the thread has not gone on.
 	Continues int64
@@ -137,8 +149,8 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t threads.Thread
 		}
 		tag, err := tx.Exec(ctx, `
 			UPDATE inbox i SET state = 'accepted', thread_id = $2, prompt_uuid = $3, prompt = $4,
-				files = COALESCE($6::jsonb, '[]'), next_try = now(), attempts = 0, waits_since = NULL, why = '', marked = false
-			WHERE id = $1 AND state = 'received' AND edits = $5 AND NOT `+behind, p.InboxID, t.ID, p.UUID, p.Text, p.Edits, p.Files)
+				files = COALESCE($6::jsonb, '[]'), rewind = $7, next_try = now(), attempts = 0, waits_since = NULL, why = '', marked = false
+			WHERE id = $1 AND state = 'received' AND edits = $5 AND NOT `+behind, p.InboxID, t.ID, p.UUID, p.Text, p.Edits, p.Files, p.Rewind)
 		if err != nil {
 			return err
 		}
@@ -203,7 +215,8 @@ const NextFirst = `i.urgent_at NULLS LAST, i.ts, i.id`
 const PromptColumns = `i.id AS inbox_id, i.thread_id, i.team_id, i.channel_id, i.thread_ts, i.prompt_uuid::text AS uuid, i.user_id, i.ts, i.prompt AS text, NULLIF(i.files, '[]') AS files,
 	EXISTS (SELECT FROM budget_waits b WHERE b.inbox_id = i.id) AS waited,
 	i.next_try > now() AS not_yet, i.next_try, i.attempts,
-	COALESCE(i.waits_since, '0001-01-01T00:00:00Z') AS waits_since, i.why, i.marked, COALESCE(i.urgent_at, '0001-01-01T00:00:00Z') AS urgent_at, i.urgent_by`
+	COALESCE(i.waits_since, '0001-01-01T00:00:00Z') AS waits_since, i.why, i.marked, COALESCE(i.urgent_at, '0001-01-01T00:00:00Z') AS urgent_at, i.urgent_by,
+	i.rewind, i.state = 'running' AND i.rewind IS NOT NULL AS begun`
 
 // Drop says how dropped prompts are reported.
 type Drop struct {
@@ -212,6 +225,7 @@ type Drop struct {
 	// Sentence returns the text in the thread, for an [outbox.Said]; nil or empty for none. It is called only if
 	// some were dropped.
 	Sentence func(dropped int) string
+	Buttons  []outbox.Button // below it
 }
 
 // DropPrompts finishes every prompt of the thread that has no turn yet, and returns them with the outbox rows:
@@ -256,7 +270,7 @@ func (s *Store) dropPrompts(ctx context.Context, l threads.Lease, one *int64, d 
 		}
 		if d.Sentence != nil {
 			if said := d.Sentence(len(out)); said != "" {
-				tell = append(tell, outbox.NewRow{Kind: outbox.Said, Body: said})
+				tell = append(tell, outbox.NewRow{Kind: outbox.Said, Body: said, Buttons: d.Buttons})
 			}
 		}
 		shown := len(tell)

@@ -9,10 +9,11 @@ import (
 	"deckhand/internal/store/threads"
 )
 
-// NextPrompt returns the prompt of the thread's next turn, or [pg.ErrNotFound].
+// NextPrompt returns the prompt of the thread's next turn, or a rewind, one that has begun first; or [pg.ErrNotFound].
 func (s *Store) NextPrompt(ctx context.Context, threadID int64) (Prompt, error) {
 	p, err := pg.CollectOne[Prompt](s.db.Query(ctx, `
-		SELECT `+PromptColumns+` FROM inbox i WHERE thread_id = $1 AND state = 'accepted' ORDER BY `+NextFirst+` LIMIT 1`, threadID))
+		SELECT `+PromptColumns+` FROM inbox i WHERE thread_id = $1 AND (state = 'accepted' OR state = 'running' AND rewind IS NOT NULL)
+		ORDER BY state = 'running' DESC, `+NextFirst+` LIMIT 1`, threadID))
 	if errors.Is(err, pg.ErrNotFound) {
 		return Prompt{}, err
 	}

@@ -30,9 +30,16 @@ type Row struct {
 	UserID   string // the recipient of a whisper
 	// Body is what the kind needs; see [Kind].
 	Body      string
+	Buttons   []Button // below a sentence that is said
 	CreatedAt time.Time
 	// Again says that it may have been sent already.
 	Again bool
+}
+
+// Button is a command that people can give by a button.
+type Button struct {
+	Label string `json:"label"`
+	Say   string `json:"say"`
 }
 
 // Kind says what to show.
@@ -82,7 +89,7 @@ const Hold = 15 * time.Second
 // Columns are those of a [Row], from [Tables].
 const Columns = `o.id, o.kind, o.team_id, COALESCE(t.channel_id, NULLIF(o.channel_id, ''), i.channel_id, '') AS channel_id, COALESCE(t.thread_ts, o.thread_ts) AS thread_ts,
 	COALESCE(o.thread_id, 0) AS thread_id, COALESCE(o.turn_id, 0) AS turn_id, COALESCE(o.card_id, '') AS card_id, COALESCE(o.inbox_id, 0) AS inbox_id,
-	COALESCE(o.notice_id, '') AS notice_id, COALESCE(i.ts, '') AS ts, o.user_id, o.body, o.created_at, o.tries > 0 AS again`
+	COALESCE(o.notice_id, '') AS notice_id, COALESCE(i.ts, '') AS ts, o.user_id, o.body, o.buttons, o.created_at, o.tries > 0 AS again`
 
 // Tables follow the rows o of the outbox. PostgreSQL overestimates a claim's rows: without the limit it would read all threads.
 const Tables = ` o LEFT JOIN LATERAL (SELECT * FROM threads WHERE id = o.thread_id LIMIT 1) t ON true LEFT JOIN inbox i ON i.id = o.inbox_id`
@@ -93,6 +100,7 @@ type NewRow struct {
 	Turn, Inbox  int64
 	Card, Notice string
 	Body         string
+	Buttons      []Button
 	Free         bool // any process may send it
 }
 
@@ -119,12 +127,12 @@ func AddTo(db *pg.DB, b *pgx.Batch, threadID int64, written func(Row), rows ...N
 		}
 		b.Queue(`
 			WITH o AS (
-				INSERT INTO outbox (kind, team_id, thread_id, turn_id, card_id, inbox_id, notice_id, body, replica, process, held_until)
-				SELECT $2, team_id, id, NULLIF($3::bigint, 0), NULLIF($4, ''), NULLIF($5::bigint, 0), NULLIF($6, ''), $7, $8, $9, now() + $10
+				INSERT INTO outbox (kind, team_id, thread_id, turn_id, card_id, inbox_id, notice_id, body, replica, process, held_until, buttons)
+				SELECT $2, team_id, id, NULLIF($3::bigint, 0), NULLIF($4, ''), NULLIF($5::bigint, 0), NULLIF($6, ''), $7, $8, $9, now() + $10, COALESCE($11::jsonb, '[]')
 				FROM threads WHERE id = $1
 				RETURNING *)
 			SELECT `+Columns+` FROM`+Tables,
-			threadID, w.Kind, w.Turn, w.Card, w.Inbox, w.Notice, w.Body, db.Replica, db.Process, hold,
+			threadID, w.Kind, w.Turn, w.Card, w.Inbox, w.Notice, w.Body, db.Replica, db.Process, hold, w.Buttons,
 		).Query(func(rows pgx.Rows) error {
 			got, err := pg.CollectOne[Row](rows, nil)
 			written(got)

@@ -52,6 +52,7 @@ var losses = map[int64][]string{
 	36: {"mcp_tools"},
 	37: {"trust"},
 	38: nil, // refused while there is work of further repositories
+	39: nil,
 }
 
 // TableRows is a table's number of rows.

@@ -3,7 +3,10 @@ package turns
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
+
+	"github.com/google/uuid"
 
 	"deckhand/internal/store/pg"
 	"deckhand/internal/store/threads"
@@ -69,6 +72,38 @@ func (s *Store) BeginEpoch(ctx context.Context, l threads.Lease, sessionID, cliV
 		return 0, fmt.Errorf("begin an epoch of session %s: %w", sessionID, err)
 	}
 	return epoch, nil
+}
+
+// AttemptUUID is the id under which the CLI is given a prompt. Every attempt at it has
+// an id of its own, since the CLI takes no message twice; it follows from the turn's
+// row, so that whoever goes on with the turn finds the attempt in the transcript.
+func AttemptUUID(promptUUID string, attempt int) string {
+	id, err := uuid.Parse(promptUUID)
+	if attempt <= 1 || err != nil {
+		return promptUUID
+	}
+	return uuid.NewSHA1(id, []byte("attempt "+strconv.Itoa(attempt))).String()
+}
+
+// PromptsAfter are the ids under which the CLI was given the session's prompts after a turn. spoke reports whether it has
+// answered one of them that is no command of its own.
+func (s *Store) PromptsAfter(ctx context.Context, sessionID string, turn int64) (ids map[string]bool, spoke bool, err error) {
+	type given struct {
+		UUID    string
+		Attempt int
+		Spoke   bool
+	}
+	list, err := pg.Collect[given](s.db.Query(ctx, `
+		SELECT i.prompt_uuid::text AS uuid, r.attempt, r.agent_turns > 0 AND i.prompt NOT LIKE '/%' AS spoke
+		FROM turns r JOIN inbox i ON i.turn_id = r.id WHERE r.session_id = $1 AND r.id > $2`, sessionID, turn))
+	ids = map[string]bool{}
+	for _, p := range list {
+		spoke = spoke || p.Spoke
+		for n := 1; n <= p.Attempt; n++ {
+			ids[AttemptUUID(p.UUID, n)] = true
+		}
+	}
+	return ids, spoke, pg.Wrap(err, "read the prompts of session %s", sessionID)
 }
 
 // Exchange is a prompt of a thread and its answer.

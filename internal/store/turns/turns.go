@@ -52,7 +52,7 @@ func (s *Store) BeginTurn(ctx context.Context, l threads.Lease, sessionID string
 		}
 		p, err = pg.CollectOne[inbox.Prompt](tx.Query(ctx, `
 			SELECT `+inbox.PromptColumns+` FROM inbox i
-			WHERE thread_id = $1 AND state = 'accepted' ORDER BY `+inbox.NextFirst+` LIMIT 1 FOR UPDATE OF i`, l.ThreadID))
+			WHERE thread_id = $1 AND state = 'accepted' AND rewind IS NULL ORDER BY `+inbox.NextFirst+` LIMIT 1 FOR UPDATE OF i`, l.ThreadID))
 		if errors.Is(err, pg.ErrNotFound) {
 			return nil
 		}

@@ -34,6 +34,18 @@ type Work struct {
 	// LeftOut names, for people, what is not included.
 	LeftOut string
 	SavedAt time.Time
+	// States are what the thread's folder was at the ends of its last turns, oldest first. Held is the commit by which the
+	// packs have them; empty if they have not.
+	States []State
+	Held   string
+}
+
+// State is what a thread's folder was at the end of a turn, as of Work; of turn 0, before the first.
+type State struct {
+	Turn   int64     `json:"turn"`
+	Branch string    `json:"branch"`
+	Saved  string    `json:"saved"`
+	At     time.Time `json:"at"`
 }
 
 // maxPart bounds a piece of a pack, in bytes, and so the memory.
@@ -42,7 +54,8 @@ const maxPart = 1 << 20
 // Work returns a thread's stored work in one of its repositories, or [pg.ErrNotFound].
 func (s *Store) Work(ctx context.Context, threadID int64, repository string) (Work, error) {
 	w, err := pg.CollectOne[Work](s.db.Query(ctx, `
-		SELECT thread_id, repository, branch, saved, packs, bytes, left_out, saved_at FROM work WHERE thread_id = $1 AND repository = $2`, threadID, repository))
+		SELECT thread_id, repository, branch, saved, packs, bytes, left_out, saved_at, NULLIF(states, '[]') AS states, held
+		FROM work WHERE thread_id = $1 AND repository = $2`, threadID, repository))
 	return w, pg.Wrap(err, "read the work of thread %d", threadID)
 }
 
@@ -87,12 +100,12 @@ func (s *Store) KeepWork(ctx context.Context, l threads.Lease, w Work, pack io.R
 		}
 		return threads.Fenced(ctx, s.db, l, func(tx pg.Tx) error {
 			if _, err := tx.Exec(ctx, `
-				INSERT INTO work (thread_id, repository, epoch, branch, saved, packs, bytes, left_out, saved_at)
-				VALUES ($1, $9, $2, $3, $4, $5, $6, $7, $8)
+				INSERT INTO work (thread_id, repository, epoch, branch, saved, packs, bytes, left_out, saved_at, states, held)
+				VALUES ($1, $9, $2, $3, $4, $5, $6, $7, $8, COALESCE($10::jsonb, '[]'), $11)
 				ON CONFLICT (thread_id, repository) DO UPDATE SET epoch = excluded.epoch, branch = excluded.branch, saved = excluded.saved,
-					packs = excluded.packs, bytes = excluded.bytes, left_out = excluded.left_out, saved_at = excluded.saved_at,
+					packs = excluded.packs, bytes = excluded.bytes, left_out = excluded.left_out, saved_at = excluded.saved_at, states = excluded.states, held = excluded.held,
 					looked_at = NULL, told = work.told AND work.branch = excluded.branch AND work.saved = excluded.saved`,
-				l.ThreadID, l.Epoch, w.Branch, w.Saved, w.Packs, w.Bytes, w.LeftOut, w.SavedAt, w.Repository); err != nil {
+				l.ThreadID, l.Epoch, w.Branch, w.Saved, w.Packs, w.Bytes, w.LeftOut, w.SavedAt, w.Repository, w.States, w.Held); err != nil {
 				return err
 			}
 			_, err := tx.Exec(ctx, `DELETE FROM work_packs p WHERE thread_id = $1 AND `+unnamed, l.ThreadID)

@@ -43,6 +43,8 @@ type Clone struct {
 	OfOrigin bool
 	// Saved is the source's ref with what [Saving] saved of an earlier clone; empty for none.
 	Saved string
+	// State is what the source's branch and Saved are taken to be instead of what they are now; nil for that.
+	State *State
 	// Subdir is a folder, below Dir, that it has alone, with the files of the folders above, by git's sparse checkout.
 	// A new branch's base must have it. Empty for everything.
 	Subdir string
@@ -71,6 +73,12 @@ func (c Clone) Make(ctx context.Context) (made Made, err error) {
 	theirs, head, err := c.known()
 	if err != nil {
 		return made, err
+	}
+	if c.State != nil {
+		theirs["refs/heads/"+c.Branch] = c.State.Branch
+		if delete(theirs, c.Saved); c.State.Saved != "" {
+			theirs[c.Saved] = c.State.Saved
+		}
 	}
 	view, err := openViewAs(c.Scratch, c.Source, theirs, head, "\tbare = true\n")
 	if err != nil {

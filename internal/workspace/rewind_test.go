@@ -1,0 +1,248 @@
+package workspace
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"deckhand/internal/workspace/gitdata"
+)
+
+// rewindable is a roaming thread whose states are kept.
+type rewindable struct{ *roaming }
+
+// write writes a file of the thread's folder, with the folders above.
+func (r rewindable) write(name, text string) {
+	r.Helper()
+	at := filepath.Join(r.dir, name)
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		r.Fatal(err)
+	}
+	if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r rewindable) commit(name, text string) {
+	r.Helper()
+	r.write(name, text)
+	runGit(r.T(), r.dir, "add", "-f", name)
+	runGit(r.T(), r.dir, "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-q", "-m", name)
+}
+
+// ends ends a turn: the state is kept.
+func (r rewindable) ends(turn int64) State {
+	r.Helper()
+	t := r.thread()
+	t.End = &End{Turn: turn}
+	if err := r.k.Publish(r.Context(), t, r.p); err != nil {
+		r.Fatal(err)
+	}
+	if left, err := r.k.Save(r.Context(), t, r.p); left != "" || err != nil {
+		r.Fatal(left, err)
+	}
+	s := r.shelf.kept.States
+	if len(s) == 0 || s[len(s)-1].Turn != turn {
+		r.Fatalf("the states are %+v", s)
+	}
+	return s[len(s)-1]
+}
+
+func (r rewindable) T() testing.TB { return r.TB }
+
+// has checks what is in the folder: the content by name, empty for nothing.
+func (r rewindable) has(files map[string]string) {
+	r.Helper()
+	for name, want := range files {
+		if b, err := os.ReadFile(filepath.Join(r.dir, name)); string(b) != want {
+			r.Errorf("%s is %q, %v; want %q", name, b, err, want)
+		}
+	}
+}
+
+// TestRewind: the folder is as it was, its branch and its other branches too, and what git ignores stays; nothing that
+// the session has written into its git folder is run or stays. It can be had back, once by each key, and on another
+// machine.
+func TestRewind(t *testing.T) {
+	t.Parallel()
+	r := rewindable{newRoaming(t)}
+	r.goOn("a")
+	r.commit(".gitignore", "cache/\n*.tmp\n")
+	r.commit("kept", "one\n")
+	r.write("loose", "one\n")
+	one := r.ends(1)
+
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := os.Mkdir(outside, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.commit("kept", "two\n")
+	r.commit("more/deep", "two\n")
+	runGit(t, r.dir, "branch", "side", runGit(t, r.dir, "-c", "user.name=x", "-c", "user.email=x@y", "commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "side"))
+	r.write("loose", "two\n")
+	r.write("cache/big", "ignored\n")
+	r.write("more/x.tmp", "ignored\n")
+	r.write("new", "two\n")
+	// Hostile: a hook, a filter, a link out of the folder.
+	r.write(".git/hooks/post-checkout", "#!/bin/sh\ntouch "+outside+"/hook\n")
+	if err := os.Chmod(filepath.Join(r.dir, ".git/hooks/post-checkout"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	runGit(t, r.dir, "config", "filter.x.smudge", "touch "+outside+"/filter")
+	r.write(".gitattributes", "* filter=x\n")
+	if err := os.Symlink(outside, filepath.Join(r.dir, "way")); err != nil {
+		t.Fatal(err)
+	}
+	two := r.ends(2)
+	if slices.Equal([]string{one.Branch, one.Saved}, []string{two.Branch, two.Saved}) || r.shelf.kept.Held == "" {
+		t.Fatalf("%+v, %+v", one, r.shelf.kept)
+	}
+
+	d, err := r.k.Differs(t.Context(), r.thread(), r.p, two, one, "")
+	if err != nil || d.Lost.Count != 3 || len(d.Files) != 6 || d.Pushed != 0 || d.Alone != "" {
+		t.Errorf("the way back: %+v, %v", d, err)
+	}
+	if d, err := r.k.Differs(t.Context(), r.thread(), r.p, two, one, runGit(t, r.dir, "rev-parse", "HEAD~1")); err != nil || d.Pushed != 1 {
+		t.Errorf("with a commit that was pushed: %+v, %v", d, err)
+	}
+	if _, err := r.k.Differs(t.Context(), r.thread(), r.p, two, State{Branch: strings.Repeat("ab", 20)}, ""); !errors.Is(err, gitdata.ErrGone) {
+		t.Errorf("to what is not there: %v", err)
+	}
+
+	back := func(key string, now, then State) {
+		t.Helper()
+		if told, err := r.k.Rewind(t.Context(), r.thread(), r.p, now, then, key); told != "" || err != nil {
+			t.Fatal(told, err)
+		}
+		if left, err := filepath.Glob(r.dir + ".*"); err != nil || len(left) > 0 {
+			t.Errorf("beside the folder is %v, %v", left, err)
+		}
+	}
+	wasOne := map[string]string{"kept": "one\n", "loose": "one\n", "new": "", "more/deep": "", "cache/big": "ignored\n", "more/x.tmp": "ignored\n", ".gitattributes": "", ".git/hooks/post-checkout": ""}
+	back("k1", two, one)
+	r.has(wasOne)
+	if got := runGit(t, r.dir, "rev-parse", "HEAD"); got != one.Branch {
+		t.Errorf("HEAD is %s", got)
+	}
+	if got := runGit(t, r.dir, "status", "--porcelain"); got != "?? loose" {
+		t.Errorf("git says %q", got)
+	}
+	if found, err := os.ReadDir(outside); err != nil || len(found) > 0 {
+		t.Errorf("outside the folder there is %v, %v", found, err)
+	}
+	r.write("loose", "later\n")
+	back("k1", two, one)
+	r.has(map[string]string{"loose": "later\n"})
+	r.write("loose", "one\n")
+	r.ends(1)
+
+	back("k2", one, two)
+	r.has(map[string]string{"kept": "two\n", "loose": "two\n", "new": "two\n", "more/deep": "two\n", "cache/big": "ignored\n", "more/x.tmp": "ignored\n", ".gitattributes": "* filter=x\n"})
+	if got := runGit(t, r.dir, "branch", "--list", "side"); got != "side" {
+		t.Errorf("the other branch: %q", got)
+	}
+	r.ends(2)
+
+	r.goOn("b")
+	back("k3", two, one)
+	delete(wasOne, "cache/big")
+	delete(wasOne, "more/x.tmp")
+	r.has(wasOne)
+}
+
+// TestRewindIsKilled: whenever it is killed, the folder is as it was or as it is to be, with all that git ignores, and a
+// second try ends it.
+func TestRewindIsKilled(t *testing.T) {
+	t.Parallel()
+	for name, killed := range map[string]func(r rewindable, was string){
+		"when the new folder is ready": func(r rewindable, _ string) {
+			if err := os.CopyFS(r.dir+".next", os.DirFS(r.dir)); err != nil {
+				r.Fatal(err)
+			}
+		},
+		"between the folders": func(r rewindable, was string) {
+			if err := os.Rename(r.dir, was); err != nil {
+				r.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := rewindable{newRoaming(t)}
+			r.goOn("a")
+			r.commit(".gitignore", "cache/\n")
+			one := r.ends(1)
+			r.commit("kept", "two\n")
+			r.write("cache/big", "ignored\n")
+			two := r.ends(2)
+			killed(r, r.dir+".was-6b-"+two.git().Tree())
+			if dir, _, err := r.k.Open(t.Context(), r.thread(), r.p); dir != r.dir || err != nil {
+				t.Fatal(dir, err)
+			}
+			r.has(map[string]string{"kept": "two\n", "cache/big": "ignored\n"})
+			if told, err := r.k.Rewind(t.Context(), r.thread(), r.p, two, one, "k"); told != "" || err != nil {
+				t.Fatal(told, err)
+			}
+			r.has(map[string]string{"kept": "", "cache/big": "ignored\n"})
+		})
+	}
+	t.Run("before what is ignored went over", func(t *testing.T) {
+		t.Parallel()
+		r := rewindable{newRoaming(t)}
+		r.goOn("a")
+		r.commit(".gitignore", "cache/\n")
+		one := r.ends(1)
+		r.commit("kept", "two\n")
+		r.write("cache/big", "ignored\n")
+		two := r.ends(2)
+		if _, err := r.k.Rewind(t.Context(), r.thread(), r.p, two, one, "x"); err != nil {
+			t.Fatal(err)
+		}
+		was := r.dir + ".was-6b-" + two.git().Tree()
+		if err := errors.Join(os.Mkdir(was, 0o755), os.Rename(filepath.Join(r.dir, "cache"), filepath.Join(was, "cache"))); err != nil {
+			t.Fatal(err)
+		}
+		if told, err := r.k.Rewind(t.Context(), r.thread(), r.p, two, one, "k"); told != "" || err != nil {
+			t.Fatal(told, err)
+		}
+		r.has(map[string]string{"kept": "", "cache/big": "ignored\n"})
+	})
+}
+
+// TestStates: the newest are kept, one for each turn; of a turn after which something has changed the folder none is.
+// Too large to be kept off the machine, they are here.
+func TestStates(t *testing.T) {
+	t.Parallel()
+	r := rewindable{newRoaming(t)}
+	r.goOn("a")
+	began := Head(r.dir)
+	r.commit("f", "0\n")
+	first := r.thread()
+	first.End = &End{Turn: 1, Began: began}
+	if err := errors.Join(r.k.Publish(t.Context(), first, r.p), func() error { _, err := r.k.Save(t.Context(), first, r.p); return err }()); err != nil {
+		t.Fatal(err)
+	}
+	r.ends(1)
+	if s := r.shelf.kept.States; len(s) != 2 || s[0].Turn != 0 || s[0].Branch != began || s[0].Saved != "" {
+		t.Errorf("%+v", s)
+	}
+	for n := range maxStates + 2 {
+		r.write("f", strings.Repeat("x", n+1))
+		r.ends(int64(n + 2))
+	}
+	if s := r.shelf.kept.States; len(s) != maxStates || s[0].Turn != 4 {
+		t.Errorf("%d states from %+v on", len(s), s[0])
+	}
+	late := r.thread()
+	late.End = &End{Turn: 99, Still: func() bool { return false }}
+	r.write("f", "late")
+	if _, err := r.k.Save(t.Context(), late, r.p); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.shelf.kept.States; s[len(s)-1].Turn == 99 {
+		t.Error("there is a state of a turn after which the folder has changed")
+	}
+}
