@@ -103,9 +103,9 @@ func (h *Host) Workspace(ctx context.Context, t threads.Thread, p Project) (dir 
 		at, said, err := h.Keeper.Open(ctx, h.worksIn(t, q), q.space(t))
 		taken := (*workspace.TakenError)(nil)
 		if q.Of != "" && errors.As(err, &taken) { // all begin under another name
-			w := h.worksIn(t, p)
-			w.Dir = dir
-			if stays, _, failed := h.Keeper.PutAway(ctx, w, p.space(t)); failed != nil || stays != "" {
+			at := t
+			at.Workspace, at.WorkspaceReplica = dir, h.Replica
+			if stays, _, failed := h.PutAway(ctx, at, p); failed != nil || stays != "" {
 				err = fmt.Errorf("%s; and its folder stays: %s", taken.Error(), cmp.Or(stays, fmt.Sprint(failed)))
 			}
 		}

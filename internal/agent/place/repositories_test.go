@@ -212,6 +212,8 @@ func TestABranchThatAFurtherRepositoryHas(t *testing.T) {
 	s := newSeveral(t)
 	h := s.machine("a")
 	h.Keeper.DataDir = h.DataDir
+	s.p.Further = append([]Repository{{Name: "api", Repo: s.Bare("third")}}, s.p.Further...) // made before it is found out
+	s.Git("", "clone", "-q", "--bare", s.Bare("other"), s.Bare("third"))
 	s.Git(s.Bare("other"), "branch", "deckhand/1", "main")
 	_, _, err := h.Workspace(t.Context(), s.t, s.p)
 	taken, ok := errors.AsType[*workspace.TakenError](err)
