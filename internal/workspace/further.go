@@ -43,13 +43,14 @@ func (p Project) repository() string {
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // plain refuses a further repository whose folder, or one above it in the thread's own, is a link or a file: a session
-// may have put it there before the project had the repository.
-func (k *Keeper) plain(t Thread, p Project) error {
-	if p.Further == "" {
+// may have put it there before the project had the repository, and it may lead into another thread's folder.
+func (p Project) plain(dir string) error {
+	own, ok := strings.CutSuffix(dir, "/"+Within("", p.Further))
+	if p.Further == "" || !ok {
 		return nil
 	}
-	at := strings.TrimSuffix(k.ownFolder(t, p), "/"+Repositories+"/"+p.Further)
-	for name := range strings.SplitSeq(Repositories+"/"+p.Further, "/") {
+	at := own
+	for name := range strings.SplitSeq(Within("", p.Further), "/") {
 		at = filepath.Join(at, name)
 		info, err := os.Lstat(at)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -82,7 +83,7 @@ func (k *Keeper) Obeys(t Thread, p Project) bool {
 	wrote, err := os.ReadFile(k.savedIndex(t, p) + configSuffix)
 	now, err2 := regular(filepath.Join(t.Dir, ".git/config"))
 	more, err3 := regular(filepath.Join(t.Dir, ".git/config.worktree"))
-	return err == nil && err2 == nil && (err3 == nil || errors.Is(err3, fs.ErrNotExist)) && k.plain(t, p) == nil && now == string(wrote) && more == ""
+	return err == nil && err2 == nil && (err3 == nil || errors.Is(err3, fs.ErrNotExist)) && p.plain(t.Dir) == nil && now == string(wrote) && more == ""
 }
 
 // regular reads a file that is none but a small, regular one.

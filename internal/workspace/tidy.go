@@ -99,6 +99,9 @@ func (k *Keeper) PutAway(ctx context.Context, t Thread, p Project) (stays string
 	case p.Kind != Worktree || !isDir(own):
 		return "", nil, nil
 	}
+	if err := p.plain(own); err != nil {
+		return "", nil, err
+	}
 	source, err := gitdata.Open(k.source(p))
 	if err != nil {
 		return "", nil, err

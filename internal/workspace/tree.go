@@ -286,6 +286,9 @@ func (k *Keeper) Save(ctx context.Context, t Thread, p Project) (left string, er
 	if p.Kind != Worktree || !isDir(t.Dir) {
 		return "", nil // when it is made again, what was saved last is back
 	}
+	if err := p.plain(t.Dir); err != nil {
+		return "", err
+	}
 	source, err := gitdata.Open(k.source(p))
 	if err != nil {
 		return "", err

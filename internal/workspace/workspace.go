@@ -105,7 +105,7 @@ type Keeper struct {
 // Open returns the thread's folder, which it makes if it is missing, and what people should know of that, in
 // sentences. The thread must have no process; stale locks of git are removed. Its errors are sentences for people.
 func (k *Keeper) Open(ctx context.Context, t Thread, p Project) (dir string, told []string, err error) {
-	if err := k.plain(t, p); err != nil {
+	if err := p.plain(k.ownFolder(t, p)); err != nil {
 		return "", nil, err
 	}
 	if dir, told, err = k.open(ctx, t, p); err == nil && p.Kind != Scratch {
@@ -201,6 +201,9 @@ func (k *Keeper) Publish(ctx context.Context, t Thread, p Project) error {
 	if p.Kind != Worktree || !isDir(t.Dir) {
 		return nil
 	}
+	if err := p.plain(t.Dir); err != nil {
+		return err
+	}
 	ctx, cancel := t.bounded(ctx)
 	defer cancel()
 	source, err := gitdata.Open(k.source(p))
@@ -218,6 +221,9 @@ func (k *Keeper) Publish(ctx context.Context, t Thread, p Project) error {
 // Leaving describes pushes of a workspace; the caller sets its mirror.
 func (k *Keeper) Leaving(dir string, p Project, first func(path string) bool) (gitdata.Leaving, error) {
 	l := gitdata.Leaving{Clone: dir, Scratch: k.scratch(), First: first}
+	if err := p.plain(dir); err != nil {
+		return l, err
+	}
 	if p.Kind == Worktree {
 		source, err := gitdata.Open(k.source(p))
 		if err != nil {

@@ -167,30 +167,47 @@ func TestWorkInSeveralRepositories(t *testing.T) {
 // git there obeys it only by a decision.
 func TestAFurtherRepositoryOfASessionsMaking(t *testing.T) {
 	t.Parallel()
-	for name, make := range map[string]func(s *several){
-		"a link": func(s *several) {
-			if err := errors.Join(os.MkdirAll(filepath.Dir(s.lib("")), 0o700), os.Symlink(s.Work("other"), strings.TrimSuffix(s.lib(""), "/"))); err != nil {
+	for name, make := range map[string]func(s *several, theirs string){
+		"a link": func(s *several, theirs string) {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(s.lib("")), 0o700), os.Symlink(theirs, strings.TrimSuffix(s.lib(""), "/"))); err != nil {
 				s.Fatal(err)
 			}
 		},
-		"a link above": func(s *several) {
-			if err := os.Symlink(s.TempDir(), filepath.Join(s.t.Workspace, ".deckhand")); err != nil {
+		"a link above": func(s *several, theirs string) {
+			if err := os.Symlink(filepath.Dir(filepath.Dir(theirs)), filepath.Join(s.t.Workspace, ".deckhand")); err != nil {
 				s.Fatal(err)
 			}
 		},
-		"a repository": func(s *several) { s.Git("", "clone", "-q", s.Bare("other"), s.lib("")) },
+		"a repository": func(s *several, _ string) { s.Git("", "clone", "-q", s.Bare("other"), s.lib("")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSeveral(t)
 			h, further := s.machine("a"), s.p.Further
+			h.Keeper.DataDir = h.DataDir
+			theirs, _, err := h.Workspace(t.Context(), threads.Thread{ID: 2, Branch: "deckhand/2"}, s.p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			theirs = filepath.Join(theirs, ".deckhand/repos/lib")
 			s.p.Further = nil
 			s.opens(h)
-			make(s)
+			make(s, theirs)
 			s.p.Further = further
-			_, _, err := h.Workspace(t.Context(), s.t, s.p)
+			_, _, err = h.Workspace(t.Context(), s.t, s.p)
 			if (err == nil) != (name == "a repository") || len(h.Repositories(s.t, s.p)) > 0 {
 				t.Errorf("it is made: %v, and obeyed in %q", err, h.Repositories(s.t, s.p))
+			}
+			if name == "a repository" {
+				return
+			}
+			s.writes(filepath.Join(theirs, "new"), "not for others\n")
+			_, saved := h.Save(t.Context(), s.t, s.p, time.Minute, nil)
+			_, _, away := h.PutAway(t.Context(), s.t, s.p)
+			published := h.Publish(t.Context(), s.t, s.p, time.Minute)
+			s.reads(filepath.Join(theirs, "new"), "not for others\n")
+			if saved == nil || away == nil || published == nil || s.works.rows["lib"].Saved != "" {
+				t.Errorf("where a link leads is saved: %v, put away: %v, published: %v", saved, away, published)
 			}
 		})
 	}
