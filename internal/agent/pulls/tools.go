@@ -144,6 +144,8 @@ func (s *Service) Look(ctx context.Context, threadID int64, requester string, c 
 		return nil, errors.New("the session has no way to the forge")
 	case len(push.Refs) == 0 || push.Unknown != "":
 		return nil, errors.New(push.Unknown + " Commit first, on the branch that this thread began on.")
+	case push.Further != (p.Of != ""):
+		return nil, errors.New("the folder of that repository is not its working tree any more; tell people so")
 	}
 	if push.Pull, _, err = s.target(ctx, t, p, r, in); err != nil {
 		return nil, err
