@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
@@ -65,9 +66,17 @@ func (d *Directory) Name(ctx context.Context, id string) string {
 }
 
 // nameOf is the name that a person chose, or the first one that they have that is more than
-// blanks.
+// blanks. It has no control characters: with one a sentence could begin as outbox.ForAdmins does.
 func nameOf(u *slack.User) string {
-	return cmp.Or(strings.TrimSpace(u.Profile.DisplayName), strings.TrimSpace(u.RealName), u.Name)
+	plain := func(s string) string {
+		return strings.TrimSpace(strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) {
+				return ' '
+			}
+			return r
+		}, s))
+	}
+	return cmp.Or(plain(u.Profile.DisplayName), plain(u.RealName), u.Name)
 }
 
 // Group is the set of a user group's members.

@@ -61,7 +61,8 @@ const (
 	Queue   Kind = "queue"    // a message shows the thread's queue, while it exists
 )
 
-// ForAdmins is the Body of a sentence that calls those who administer a project.
+// ForAdmins is the Body of a sentence that calls those who administer a project. No other sentence may begin with a
+// control character: people's names have none.
 func ForAdmins(project, sentence string) string { return "\x01" + project + "\x01" + sentence }
 
 // Calls reads the Body of a sentence: the project whose admins it calls, or empty, and what it says.
