@@ -12,11 +12,16 @@ import (
 	"deckhand/internal/workspace"
 )
 
-// maxInstructions bounds the CLAUDE.md that goes into the system prompt, in bytes.
-const maxInstructions = 40 << 10
+// A CLAUDE.md that goes into the system prompt has at most maxInstructions bytes, and all of them allInstructions: the
+// prompt is one argument of the CLI's, which Linux bounds to 128 KiB.
+const (
+	maxInstructions = 40 << 10
+	allInstructions = 2 * maxInstructions
+)
 
 func systemPrompt(p place.Project, dir string) (string, error) {
-	md, err := instructions(dir)
+	left := allInstructions
+	md, err := instructions(dir, &left)
 	if err != nil {
 		return "", err
 	}
@@ -27,7 +32,7 @@ func systemPrompt(p place.Project, dir string) (string, error) {
 		parts = append(parts, "The workspace's CLAUDE.md:\n\n"+md)
 	}
 	if folder := p.Folder(dir); folder != dir {
-		if md, err = instructions(folder); err != nil {
+		if md, err = instructions(folder, &left); err != nil {
 			return "", err
 		}
 		if md != "" {
@@ -35,7 +40,7 @@ func systemPrompt(p place.Project, dir string) (string, error) {
 		}
 		parts = append(parts, "You work in "+p.Subdir+", a folder of the repository in "+dir+". git's sparse checkout has it and the files of the folders above; git sparse-checkout add FOLDER brings another, by its path from there.")
 	}
-	further, err := furtherRepositories(p, dir)
+	further, err := furtherRepositories(p, dir, &left)
 	if err != nil {
 		return "", err
 	}
@@ -65,11 +70,11 @@ func systemPrompt(p place.Project, dir string) (string, error) {
 }
 
 // furtherRepositories tells of the project's further repositories in a workspace.
-func furtherRepositories(p place.Project, dir string) (parts []string, err error) {
+func furtherRepositories(p place.Project, dir string, left *int) (parts []string, err error) {
 	for _, q := range p.All()[1:] {
 		at := workspace.Within(dir, q.Of)
 		parts = append(parts, "The project's repository "+q.Of+" is in "+at+", a working tree of its own on a branch of the same name as here. Commit there what belongs there; cd there for its git. It is saved and restored like the rest.")
-		md, err := instructions(at)
+		md, err := instructions(at, left)
 		if err != nil {
 			return nil, err
 		}
@@ -82,8 +87,8 @@ func furtherRepositories(p place.Project, dir string) (parts []string, err error
 
 // instructions is the workspace's CLAUDE.md, which the CLI does not load itself
 // when it reads user settings only. A link that leads out of the workspace is
-// not followed.
-func instructions(workspace string) (string, error) {
+// not followed. left bounds it as well, and is reduced by its length.
+func instructions(workspace string, left *int) (string, error) {
 	root, err := os.OpenRoot(workspace)
 	if err != nil {
 		return "", err
@@ -101,10 +106,12 @@ func instructions(workspace string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read CLAUDE.md: %w", err)
 	}
-	if len(b) > maxInstructions {
-		b = append(b[:maxInstructions], "\n[CLAUDE.md is longer and was cut here: read the file for the rest.]"...)
+	md := strings.ReplaceAll(strings.ToValidUTF8(string(b), "�"), "\x00", "�") // an argument has none
+	if most := min(maxInstructions, *left); len(md) > most {
+		md = strings.ToValidUTF8(md[:most], "") + "\n[CLAUDE.md is longer and was cut here: read the file for the rest.]"
 	}
-	return strings.ToValidUTF8(string(b), "�"), nil
+	*left = max(0, *left-len(md))
+	return md, nil
 }
 
 // network tells the model what it reaches: programs show little of why they do not.

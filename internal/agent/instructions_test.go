@@ -51,3 +51,23 @@ func TestInstructionsOfSeveralRepositories(t *testing.T) {
 		t.Errorf("%v\n%s", err, got)
 	}
 }
+
+// All of them together leave room for the rest of the prompt, which is one argument.
+func TestInstructionsAreBounded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := place.Project{Name: "web"}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		p.Further = append(p.Further, place.Repository{Name: name, Repo: "https://h/t/" + name})
+	}
+	for _, at := range []string{"", ".deckhand/repos/a", ".deckhand/repos/b", ".deckhand/repos/c", ".deckhand/repos/d"} {
+		at = filepath.Join(dir, at)
+		if err := errors.Join(os.MkdirAll(at, 0o700), os.WriteFile(filepath.Join(at, "CLAUDE.md"), []byte(strings.Repeat("a\xff\x00", maxInstructions)), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := systemPrompt(p, dir)
+	if err != nil || len(got) > 100<<10 || strings.Contains(got, "\x00") || strings.Count(got, "was cut here") != 5 {
+		t.Errorf("%v: %d bytes, %d of them cut", err, len(got), strings.Count(got, "was cut here"))
+	}
+}
