@@ -150,7 +150,7 @@ func (h *Host) photograph(ctx context.Context, t threads.Thread, p Project, dir,
 	}
 	defer transcript.Discard(home) //nolint:errcheck // what is left is swept
 	box, err := p.alone(ctx, sandbox.Session{
-		Owner: h.Replica, Name: fmt.Sprintf("deckhand-%d", t.ID), Workspace: dir, Dir: p.Folder(dir), Home: home, Hidden: h.Hidden, ReadOnly: seen, CacheDir: filepath.Join(h.DataDir, "caches", p.Name),
+		Owner: h.Replica, Name: fmt.Sprintf("deckhand-%d", t.ID), Workspace: dir, Repositories: p.folders(dir)[1:], Dir: p.Folder(dir), Home: home, Hidden: h.Hidden, ReadOnly: seen, CacheDir: filepath.Join(h.DataDir, "caches", p.Name),
 	})
 	if err != nil {
 		return nil, err

@@ -245,6 +245,23 @@ func TestAPageThatIsNotThere(t *testing.T) {
 	}
 }
 
+// TestAPageChangesNoRepository: what git obeys in a further repository is not the page's to write or to replace, while a
+// session may be at work there.
+func TestAPageChangesNoRepository(t *testing.T) {
+	t.Parallel()
+	p := newPage(t, sandbox.Bwrap, map[string]string{"readme": "x"})
+	p.Further = []Repository{{Name: "lib", Repo: p.Dir}}
+	_, _, err := p.Host.Workspace(t.Context(), p.thread, p.Project)
+	must(t, err)
+	p.Preview.Run = "cd .deckhand/repos; echo evil >>lib/.git/config; mv lib other; mv ../repos ../others; mv ../../.deckhand ../../others; exit 3"
+	if _, err := p.look(); err == nil {
+		t.Error("there is a picture")
+	}
+	if got := p.Repositories(p.thread, p.Project); len(got) != 1 {
+		t.Errorf("obeyed as the bot has made them are %q", got)
+	}
+}
+
 // TestPixelsAloneAreTaken: whatever a program has put in the place of the picture.
 func TestPixelsAloneAreTaken(t *testing.T) {
 	t.Parallel()
