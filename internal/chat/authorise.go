@@ -51,6 +51,12 @@ func (a *gate) here(ctx context.Context, in *Incoming) (threads.Thread, error) {
 	return thread, err
 }
 
+// personHere is whoever acts, in the thread in which they do.
+func (a *gate) personHere(ctx context.Context, in *Incoming) (person, error) {
+	thread, err := a.here(ctx, in)
+	return in.at(thread), err
+}
+
 // authoriseDecision is authorise for an approval, with what the approval's terms add.
 func (a *gate) authoriseDecision(ctx context.Context, p person, approval approvals.Approval) *access.Refusal {
 	p.ChannelID, p.Project = approval.ChannelID, approval.Project

@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
-	"github.com/google/uuid"
 	"go.uber.org/zap"
 
 	"deckhand/internal/access"
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/plaintext"
 	"deckhand/internal/store/inbox"
 	"deckhand/internal/store/ledger"
 	"deckhand/internal/store/outbox"
@@ -144,38 +141,22 @@ func (a budgeter) howBudgetEnded(ctx context.Context, n ledger.BudgetNotice) str
 // onContinueClick goes on with a turn that a budget stopped, for whoever may give work
 // in the thread: the click becomes a prompt, once.
 func (a prompter) onContinueClick(ctx context.Context, in *Incoming) (outcome string, err error) {
-	turnID, err := strconv.ParseInt(in.Click.Value, 10, 64)
-	if err != nil {
-		return "", fmt.Errorf("the Continue button's value is not a turn: %w", err)
+	turnID := Numbered(in.Click.Value)
+	thread, refused, err := a.ofTurn(ctx, in, turnID, access.Prompt)
+	if err != nil || refused != "" {
+		return refused, err
 	}
-	thread, err := a.c.Store.ThreadOfTurn(ctx, turnID)
-	if err != nil && !errors.Is(err, pg.ErrNotFound) {
-		return "", err
-	}
-	if err != nil || thread.ChannelID != in.Row.ChannelID || thread.ThreadTS != in.Row.ThreadTS {
-		a.Answer(in, "This button does not belong to a turn here.")
-		return "wrong turn", nil
-	}
-	if a.refuses(ctx, in, in.at(thread), access.Prompt) {
-		return "refused", nil
-	}
-	_, ok, err := a.c.Store.AcceptPrompt(ctx, inbox.NewPrompt{
-		InboxID: in.Row.ID, Thread: thread.Key(), Project: thread.Project, UserID: in.Row.UserID, UUID: uuid.NewString(), Continues: turnID,
-		Text: fmt.Sprintf("[%s pressed Continue: a budget had stopped you, go on where you were.]", plaintext.OneLine(a.people.Name(ctx, in.Row.UserID))),
+	outcome, err = a.give(ctx, in, thread, inbox.NewPrompt{
+		Continues: turnID, Text: fmt.Sprintf("[%s pressed Continue: a budget had stopped you, go on where you were.]", a.nameOf(ctx, in)),
 	})
 	if errors.Is(err, pg.ErrEnded) {
 		a.Answer(in, "This thread has gone on already.")
+		outcome, err = "too late", nil
+	}
+	if err == nil {
 		a.screen.CloseOffer(turnID)
-		return "too late", nil
 	}
-	if err != nil {
-		return "", err
-	}
-	a.screen.CloseOffer(turnID)
-	if ok {
-		a.agent.Wake(thread.ID)
-	}
-	return "accepted", nil
+	return outcome, err
 }
 
 // wrongBudget says what is wrong with an amount.

@@ -189,12 +189,11 @@ func (a *Chat) Answer(in *Incoming, sentence string) {
 // onNativeStop stops a thread's turn for whoever pressed Slack's own Stop button, if they
 // may press ours.
 func (a router) onNativeStop(ctx context.Context, in *Incoming) (outcome string, err error) {
-	key, who := in.Row.Key(), in.person()
-	thread, err := a.c.Store.ThreadByKey(ctx, key)
-	if err != nil && !errors.Is(err, pg.ErrNotFound) {
+	key := in.Row.Key()
+	who, err := a.personHere(ctx, in)
+	if err != nil {
 		return "", err
 	}
-	who.Project = thread.Project
 	if a.refuses(ctx, in, who, access.Stop) {
 		return "refused", nil
 	}

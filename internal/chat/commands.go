@@ -363,12 +363,10 @@ func (a router) onSayClick(ctx context.Context, in *Incoming) (outcome string, e
 	if c == nil || c.nearly {
 		return "", fmt.Errorf("the button's value is no command: %q", text)
 	}
-	who := in.person()
-	thread, err := a.here(ctx, in)
+	who, err := a.personHere(ctx, in)
 	if err != nil {
 		return "", err
 	}
-	who.Project = thread.Project
 	if a.refuses(ctx, in, who, c.act) {
 		return "refused", nil
 	}
@@ -378,12 +376,10 @@ func (a router) onSayClick(ctx context.Context, in *Incoming) (outcome string, e
 // onInsteadClick gives the model a message that was asked back, once: it is acted on again,
 // as work, by whoever looks into the inbox.
 func (a prompter) onInsteadClick(ctx context.Context, in *Incoming) (outcome string, err error) {
-	who := in.person()
-	thread, err := a.here(ctx, in)
+	who, err := a.personHere(ctx, in)
 	if err != nil {
 		return "", err
 	}
-	who.Project = thread.Project
 	if a.refuses(ctx, in, who, access.Prompt) {
 		return "refused", nil
 	}
@@ -434,24 +430,6 @@ func (a router) onCostsCommand(ctx context.Context, in *Incoming, words string) 
 		return "refused", nil
 	}
 	return outcome, err
-}
-
-func (a granter) onGrantsCommand(ctx context.Context, in *Incoming, _ string) (outcome string, err error) {
-	page, err := a.grantsPage(ctx, in.person(), in.Row.Key())
-	if err != nil {
-		return "", err
-	}
-	a.reply(in, page)
-	return "grants", nil
-}
-
-func (a router) onApprovalsCommand(ctx context.Context, in *Incoming, days string) (outcome string, err error) {
-	page, err := a.approvalsReport(ctx, days)
-	if err != nil {
-		return "", err
-	}
-	a.reply(in, page)
-	return "approvals", nil
 }
 
 // stop interrupts the thread's turn for a person who is authorised to. Where none runs, the

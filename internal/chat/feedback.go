@@ -3,7 +3,6 @@ package chat
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"deckhand/internal/access"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/store/pg"
 	"deckhand/internal/store/threads"
 	"deckhand/internal/store/turns"
 )
@@ -23,7 +21,7 @@ func (a rater) onFeedbackClick(ctx context.Context, in *Incoming) (outcome strin
 		return "", fmt.Errorf("the value of a feedback button is %q", in.Click.Value)
 	}
 	outcome, err = a.saveFeedback(ctx, in, turns.Feedback{TurnID: turnID, Good: good})
-	if err != nil || outcome == "refused" || good {
+	if err != nil || good || !strings.HasPrefix(outcome, "noted") {
 		return outcome, err
 	}
 	return outcome, a.open(ctx, in, view.WhyBad(turnID))
@@ -42,22 +40,10 @@ func (a rater) onFeedbackSubmission(ctx context.Context, in *Incoming) (outcome 
 	return a.saveFeedback(ctx, in, turns.Feedback{TurnID: turnID, Reason: a.c.Redact(reason)})
 }
 
-// saveFeedback notes what a person thinks of an answer, if they may see it. A click must
-// come from the turn's own channel: an id that was learnt elsewhere says nothing.
+// saveFeedback notes what a person thinks of an answer, if they may see it.
 func (a rater) saveFeedback(ctx context.Context, in *Incoming, f turns.Feedback) (outcome string, err error) {
-	thread, err := a.c.Store.ThreadOfTurn(ctx, f.TurnID)
-	if errors.Is(err, pg.ErrNotFound) || err == nil && in.Click != nil && thread.ChannelID != in.Row.ChannelID {
-		a.Answer(in, "This button does not belong to an answer here.")
-		return "refused", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	in.Row.ChannelID, in.Row.ThreadTS = thread.ChannelID, thread.ThreadTS // a modal is nowhere itself
-	who := in.at(thread)
-	if r := a.authorise(ctx, who, access.See); r != nil {
-		a.Answer(in, r.Sentence+a.typed(in))
-		return "refused", nil
+	if _, refused, err := a.ofTurn(ctx, in, f.TurnID, access.See); err != nil || refused != "" {
+		return refused, err
 	}
 	f.UserID = in.Row.UserID
 	changed, err := a.c.Store.SaveFeedback(ctx, f)
@@ -131,16 +117,16 @@ func periodDays(days string) (int, error) {
 	return n, nil
 }
 
-// approvalsReport says how long people waited for decisions, and how they were made.
-// days is empty for the usual period.
-func (a router) approvalsReport(ctx context.Context, days string) (view.Page, error) {
+// onApprovalsCommand says how long people waited for decisions, and how they were made.
+func (a router) onApprovalsCommand(ctx context.Context, in *Incoming, days string) (outcome string, err error) {
 	n, err := periodDays(days)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	report, err := a.c.Store.ApprovalsReport(ctx, a.self.Team, time.Now().AddDate(0, 0, -n), time.Now())
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return view.ApprovalsReport{Period: fmt.Sprintf("the last %d days", n), Report: report}, nil
+	a.reply(in, view.ApprovalsReport{Period: fmt.Sprintf("the last %d days", n), Report: report})
+	return "approvals", nil
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"deckhand/internal/chat/view"
-	"deckhand/internal/plaintext"
 	"deckhand/internal/store"
 	"deckhand/internal/store/pg"
 )
@@ -62,7 +61,7 @@ func (a steerer) onForkCommand(ctx context.Context, in *Incoming, words string) 
 	} else if a.agent.KeepsWork(t.Project) {
 		a.untilSaved(ctx, t.ID)
 	}
-	name := plaintext.OneLine(a.people.Name(ctx, in.Row.UserID))
+	name := a.nameOf(ctx, in)
 	above := *in
 	above.Row.ThreadTS = ""
 	ts, err := a.screen.PostOnce(ctx, &above, view.Forked{Name: name, Title: t.Title, Address: a.screen.Permalink(t.ChannelID, t.ThreadTS)})

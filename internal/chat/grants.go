@@ -2,7 +2,6 @@ package chat
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -10,8 +9,6 @@ import (
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/store/approvals"
-	"deckhand/internal/store/pg"
-	"deckhand/internal/store/threads"
 )
 
 // Offers are the rules that a grant of the approval may be given, narrow first. They
@@ -146,11 +143,10 @@ const (
 // grantLines lists the grants that a person may see: an admin all, everybody else
 // their own; or those that hold in a thread. more is how many are left out, as far
 // as is known.
-func (a granter) grantLines(ctx context.Context, p person, thread *threads.Thread) (lines []view.GrantLine, more int, err error) {
-	f := approvals.GrantFilter{TeamID: a.self.Team}
+func (a granter) grantLines(ctx context.Context, p person, threadID int64) (lines []view.GrantLine, more int, err error) {
+	f := approvals.GrantFilter{TeamID: a.self.Team, ThreadID: threadID}
 	switch {
-	case thread != nil:
-		f.ThreadID = thread.ID
+	case threadID != 0:
 	case a.mayDo(ctx, p, access.Administer) != nil:
 		f.CreatedBy = p.UserID
 	}
@@ -169,22 +165,16 @@ func (a granter) grantLines(ctx context.Context, p person, thread *threads.Threa
 	return lines, more, nil
 }
 
-// grantsPage answers a request for the list of grants: those of the thread if there
-// is one.
-func (a granter) grantsPage(ctx context.Context, p person, key threads.ThreadKey) (view.Page, error) {
-	var in *threads.Thread
-	if key.ThreadTS != "" {
-		thread, err := a.c.Store.ThreadByKey(ctx, key)
-		if err != nil && !errors.Is(err, pg.ErrNotFound) {
-			return nil, err
-		}
-		if err == nil {
-			in = &thread
-		}
-	}
-	lines, more, err := a.grantLines(ctx, p, in)
+// onGrantsCommand lists grants: those of the thread in which it is said, if there is one.
+func (a granter) onGrantsCommand(ctx context.Context, in *Incoming, _ string) (outcome string, err error) {
+	thread, err := a.here(ctx, in)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return view.Grants{Lines: lines, More: more, Redact: a.c.Redact}, nil
+	lines, more, err := a.grantLines(ctx, in.person(), thread.ID)
+	if err != nil {
+		return "", err
+	}
+	a.reply(in, view.Grants{Lines: lines, More: more, Redact: a.c.Redact})
+	return "grants", nil
 }

@@ -85,7 +85,7 @@ func (a tab) fillHome(ctx context.Context, shown *view.Home, who person) error {
 			shown.Waiting = append(shown.Waiting, waits)
 		}
 	}
-	if shown.Grants, shown.GrantsMore, err = granter(a).grantLines(ctx, who, nil); err != nil {
+	if shown.Grants, shown.GrantsMore, err = granter(a).grantLines(ctx, who, 0); err != nil {
 		return err
 	}
 	if shown.Accounts, err = a.accountsOf(ctx, a.self.Team, user); err != nil {

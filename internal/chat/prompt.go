@@ -75,7 +75,7 @@ func (a prompter) prompt(ctx context.Context, in *Incoming, to aim) (outcome str
 	}
 	command := strings.HasPrefix(text, "/")
 	if !opens && in.Row.UserID != thread.OwnerID && !command {
-		text = fmt.Sprintf("[%s writes:]\n%s", plaintext.OneLine(a.people.Name(ctx, in.Row.UserID)), text)
+		text = fmt.Sprintf("[%s writes:]\n%s", a.nameOf(ctx, in), text)
 	}
 	if !command {
 		text = reader(a).linked(ctx, in, m.Text) + text

@@ -8,12 +8,9 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"deckhand/internal/access"
 	"deckhand/internal/agent/pulls"
 	"deckhand/internal/chat/view"
-	"deckhand/internal/plaintext"
 	"deckhand/internal/store/inbox"
 	"deckhand/internal/store/outbox"
 	"deckhand/internal/store/pg"
@@ -23,15 +20,11 @@ import (
 // onOpenPullClick gives the thread the work of opening a pull request, as whoever pressed.
 func (a puller) onOpenPullClick(ctx context.Context, in *Incoming) (outcome string, err error) {
 	turnID := Numbered(in.Click.Value)
-	thread, err := a.c.Store.ThreadOfTurn(ctx, turnID)
-	if err != nil && !errors.Is(err, pg.ErrNotFound) {
-		return "", err
+	thread, refused, err := a.ofTurn(ctx, in, turnID, access.Prompt)
+	if err != nil || refused != "" {
+		return refused, err
 	}
-	if err != nil || thread.ChannelID != in.Row.ChannelID || thread.ThreadTS != in.Row.ThreadTS {
-		a.Answer(in, "This button does not belong to a turn here.")
-		return "wrong turn", nil
-	}
-	outcome, err = a.pressed(ctx, in, thread, access.Prompt, "Open pull request", "Open a pull request for this work, with a title and a text for reviewers.")
+	outcome, err = a.pressed(ctx, in, thread, "Open pull request", "Open a pull request for this work, with a title and a text for reviewers.")
 	if outcome == "accepted" {
 		a.screen.CloseOffer(turnID)
 	}
@@ -61,25 +54,15 @@ func (a puller) onPullClick(ctx context.Context, in *Incoming) (outcome string, 
 	if err != nil {
 		return "", err
 	}
-	return a.pressed(ctx, in, thread, act, label, text)
-}
-
-// pressed makes a prompt of a button, as whoever pressed it.
-func (a puller) pressed(ctx context.Context, in *Incoming, thread threads.Thread, act access.Act, label, text string) (outcome string, err error) {
 	if a.refuses(ctx, in, in.at(thread), act) {
 		return "refused", nil
 	}
-	_, ok, err := a.c.Store.AcceptPrompt(ctx, inbox.NewPrompt{
-		InboxID: in.Row.ID, Thread: thread.Key(), Project: thread.Project, UserID: in.Row.UserID, UUID: uuid.NewString(),
-		Text: fmt.Sprintf("[%s pressed %s:]\n%s", plaintext.OneLine(a.people.Name(ctx, in.Row.UserID)), label, text),
-	})
-	if err != nil {
-		return "", err
-	}
-	if ok {
-		a.agent.Wake(thread.ID)
-	}
-	return "accepted", nil
+	return a.pressed(ctx, in, thread, label, text)
+}
+
+// pressed makes a prompt of a button, as whoever pressed it.
+func (a puller) pressed(ctx context.Context, in *Incoming, thread threads.Thread, label, text string) (outcome string, err error) {
+	return a.give(ctx, in, thread, inbox.NewPrompt{Text: fmt.Sprintf("[%s pressed %s:]\n%s", a.nameOf(ctx, in), label, text)})
 }
 
 // NameOf implements [pulls.People].

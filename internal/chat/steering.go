@@ -53,7 +53,7 @@ func (a steerer) steer(ctx context.Context, in *Incoming, t threads.Thread, what
 }
 
 func (a steerer) steering(ctx context.Context, in *Incoming, what, value, said string) inbox.Steer {
-	return inbox.Steer{What: what, Value: value, By: in.Row.UserID, Sentence: plaintext.OneLine(a.people.Name(ctx, in.Row.UserID)) + " " + said}
+	return inbox.Steer{What: what, Value: value, By: in.Row.UserID, Sentence: a.nameOf(ctx, in) + " " + said}
 }
 
 func (a steerer) onModelCommand(ctx context.Context, in *Incoming, name string) (outcome string, err error) {
@@ -209,13 +209,25 @@ func (a steerer) order(ctx context.Context, in *Incoming, t threads.Thread, text
 	if in.Message != nil && in.Row.WaitsSince.IsZero() {
 		a.screen.React(in.Row.ChannelID, in.Row.TS, Heard, nil)
 	}
-	_, ok, err := a.c.Store.AcceptPrompt(ctx, inbox.NewPrompt{
-		InboxID: in.Row.ID, Thread: t.Key(), Project: t.Project, UserID: in.Row.UserID, UUID: uuid.NewString(), Text: text, Files: files, Edits: in.Row.Edits,
-	})
+	return a.give(ctx, in, t, inbox.NewPrompt{Text: text, Files: files, Edits: in.Row.Edits})
+}
+
+// give gives a thread's session a prompt of whoever acts.
+func (a *Chat) give(ctx context.Context, in *Incoming, t threads.Thread, p inbox.NewPrompt) (outcome string, err error) {
+	p.InboxID, p.Thread, p.Project, p.UserID, p.UUID = in.Row.ID, t.Key(), t.Project, in.Row.UserID, uuid.NewString()
+	_, ok, err := a.c.Store.AcceptPrompt(ctx, p)
+	if err != nil {
+		return "", err
+	}
 	if ok {
 		a.agent.Wake(t.ID)
 	}
-	return "accepted", err
+	return "accepted", nil
+}
+
+// nameOf is the name of whoever acts, on one line.
+func (a *gate) nameOf(ctx context.Context, in *Incoming) string {
+	return plaintext.OneLine(a.people.Name(ctx, in.Row.UserID))
 }
 
 func (a steerer) onRetryCommand(ctx context.Context, in *Incoming, _ string) (outcome string, err error) {
@@ -234,7 +246,7 @@ func (a steerer) onRetryCommand(ctx context.Context, in *Incoming, _ string) (ou
 		a.Answer(in, "The last message is still being worked on, or waits. Write “stop” first, then “retry”.")
 		return "still running", nil
 	}
-	return a.order(ctx, in, t, fmt.Sprintf("[%s wants this done again:]\n%s", plaintext.OneLine(a.people.Name(ctx, in.Row.UserID)), last.Text), last.Files)
+	return a.order(ctx, in, t, fmt.Sprintf("[%s wants this done again:]\n%s", a.nameOf(ctx, in), last.Text), last.Files)
 }
 
 // sessionsShown is how many sessions of a thread are listed.

@@ -40,9 +40,9 @@ func (a *viewer) onStepsClick(ctx context.Context, in *Incoming) (outcome string
 	if !ok {
 		return "", fmt.Errorf("the button's value is no page of steps: %q", in.Click.Value)
 	}
-	thread, seen, err := a.turnSeen(ctx, in, page.Turn)
-	if err != nil || !seen {
-		return "refused", err
+	thread, refused, err := a.ofTurn(ctx, in, page.Turn, access.See)
+	if err != nil || refused != "" {
+		return refused, err
 	}
 	shown := view.Steps{Page: page}
 	n, limit := page.First, view.StepsOnPage
@@ -70,8 +70,8 @@ func (a *viewer) onDiffClick(ctx context.Context, in *Incoming) (outcome string,
 	if !ok {
 		return "", fmt.Errorf("the button's value is no page of a diff: %q", in.Click.Value)
 	}
-	if _, seen, err := a.turnSeen(ctx, in, page.Turn); err != nil || !seen {
-		return "refused", err
+	if _, refused, err := a.ofTurn(ctx, in, page.Turn, access.See); err != nil || refused != "" {
+		return refused, err
 	}
 	push, err := a.c.Store.Diff(ctx, page.Turn)
 	if errors.Is(err, pg.ErrNotFound) {
@@ -88,36 +88,33 @@ func (a *viewer) onDiffClick(ctx context.Context, in *Incoming) (outcome string,
 	return "viewed", a.open(ctx, in, shown)
 }
 
-// turnSeen is the thread of a turn that somebody wants to look into; whoever may not is told.
-func (a *viewer) turnSeen(ctx context.Context, in *Incoming, turnID int64) (thread threads.Thread, ok bool, err error) {
-	thread, err = a.c.Store.ThreadOfTurn(ctx, turnID)
-	// A click must come from the turn's own channel, or from the window that one has opened.
-	if errors.Is(err, pg.ErrNotFound) || err == nil && in.Click.Window.ID == "" && thread.ChannelID != in.Row.ChannelID {
+// ofTurn is the thread of a turn, for whoever presses a button below it or in a window about it, or
+// sends a form about it, if they may do that. Else they are told why not, and refused says so.
+func (a *Chat) ofTurn(ctx context.Context, in *Incoming, turnID int64, act access.Act) (t threads.Thread, refused string, err error) {
+	t, err = a.c.Store.ThreadOfTurn(ctx, turnID)
+	window := in.Click != nil && in.Click.Window.ID != ""
+	// A number of a turn that was learnt elsewhere gives no right to it.
+	elsewhere := in.Click != nil && !window && (t.ChannelID != in.Row.ChannelID || t.ThreadTS != in.Row.ThreadTS)
+	switch {
+	case errors.Is(err, pg.ErrNotFound), err == nil && elsewhere:
 		a.Answer(in, "This button does not belong to a turn here.")
-		return thread, false, nil
+		return t, "wrong turn", nil
+	case err != nil:
+		return t, "", err
+	case in.Submission != nil:
+		in.Row.ChannelID, in.Row.ThreadTS = t.ChannelID, t.ThreadTS // a form is nowhere itself
 	}
-	if err != nil {
-		return thread, false, err
+	who := in.at(t)
+	who.ChannelID = t.ChannelID
+	r := a.authorise(ctx, who, act)
+	if r == nil && window && !a.isThere(ctx, who.UserID, t.ChannelID, t.OwnerID) { // they may have left the channel since
+		r = a.recordRefusal(ctx, who, act, notThere)
 	}
-	if refused := a.mayNotSeeSteps(ctx, in, thread); refused != nil {
-		a.Answer(in, refused.Sentence)
-		return thread, false, nil
+	if r != nil {
+		a.Answer(in, r.Sentence+a.typed(in))
+		return t, "refused", nil
 	}
-	return thread, true, nil
-}
-
-// mayNotSeeSteps is why a person may not see what a thread's tools gave back; nil if they
-// may. Whoever clicks in a window is asked again: they may have left the channel since.
-func (a *viewer) mayNotSeeSteps(ctx context.Context, in *Incoming, thread threads.Thread) *access.Refusal {
-	who := in.person()
-	who.ChannelID, who.Project = thread.ChannelID, thread.Project
-	if r := a.authorise(ctx, who, access.See); r != nil {
-		return r
-	}
-	if in.Click.Window.ID == "" || a.isThere(ctx, who.UserID, thread.ChannelID, thread.OwnerID) {
-		return nil
-	}
-	return a.recordRefusal(ctx, who, access.See, notThere)
+	return t, "", nil
 }
 
 // notThere is what whoever clicks in a window is told that shows something of a channel.

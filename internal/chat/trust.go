@@ -153,7 +153,7 @@ func (a steerer) decideTrust(ctx context.Context, in *Incoming, t threads.Thread
 	if yes {
 		status, does = approvals.TrustGiven, "trusts the "+kind+" that the repository brings now. Commands are there at once, agents and skills when a session starts."
 	}
-	rows, err := a.c.Store.DecideTrust(ctx, t.ID, t.Project, kind, sum, status, in.Row.UserID, plaintext.OneLine(a.people.Name(ctx, in.Row.UserID))+" "+does)
+	rows, err := a.c.Store.DecideTrust(ctx, t.ID, t.Project, kind, sum, status, in.Row.UserID, a.nameOf(ctx, in)+" "+does)
 	if errors.Is(err, pg.ErrNotFound) {
 		a.Answer(in, "This was decided already, or the repository has changed since. Write “trust” to see how it is now.")
 		return "too late", nil
