@@ -79,8 +79,10 @@ func (f frontend) OfferConnection(k threads.ThreadKey, user, site, sentence stri
 }
 
 func (f frontend) Attach(k threads.ThreadKey, name, text string) {
-	f.screen.Attach(k, name, f.c.Redact(text), func(error) {
-		f.Say(k, name+" could not be attached. Ask for the part that you need.")
+	f.screen.Attach(k, name, f.c.Redact(text), func(err error) {
+		if err != nil {
+			f.Say(k, name+" could not be attached. Ask for the part that you need.")
+		}
 	})
 }
 

@@ -38,7 +38,7 @@ type teller interface {
 	// PostOnce posts what comes of something incoming, once, and returns the message's ts.
 	PostOnce(ctx context.Context, in *Incoming, page view.Page) (ts string, err error)
 	// Attach puts a file into a thread.
-	Attach(k threads.ThreadKey, name, text string, failed func(error))
+	Attach(k threads.ThreadKey, name, text string, end func(error))
 	// Replace has the message that was clicked on say something else.
 	Replace(in *Incoming, page view.Page)
 	// React marks a message of a person's, and Unreact takes a mark away.

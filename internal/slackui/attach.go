@@ -180,10 +180,9 @@ func (f *turnScreen) attach(t agent.TurnView, files []render.File) {
 // ofThePlace reports whether Slack refuses a file for where it was to be, which tells nothing
 // of other threads.
 func ofThePlace(err error) bool {
-	return slices.ContainsFunc([]string{
+	return publish.RefusedAs(err,
 		"channel_not_found", "invalid_channel", "not_in_channel", "is_archived", "thread_not_found", "message_not_found", "invalid_thread_ts",
-		"restricted_action", "restricted_action_read_only_channel", "restricted_action_thread_locked", "posting_to_general_channel_denied",
-	}, func(code string) bool { return refusedAs(err, code) })
+		"restricted_action", "restricted_action_read_only_channel", "restricted_action_thread_locked", "posting_to_general_channel_denied")
 }
 
 // attached are the names of the files that we have attached in a turn's thread since it began.

@@ -67,8 +67,9 @@ func (a *record) decodeChange(team string, event, payload json.RawMessage) (*cha
 // asPosted is a message_changed as a message which was posted as it reads now; nil for another
 // shape.
 func (a *record) asPosted(payload json.RawMessage) *chat.Incoming {
-	var outer, event, message map[string]json.RawMessage
-	if json.Unmarshal(payload, &outer) != nil || json.Unmarshal(outer["event"], &event) != nil || json.Unmarshal(event["message"], &message) != nil {
+	var message map[string]json.RawMessage
+	outer, event, err := parts(payload)
+	if err != nil || json.Unmarshal(event["message"], &message) != nil {
 		return nil
 	}
 	for _, key := range []string{"channel", "channel_type"} {
@@ -90,18 +91,15 @@ func (a *record) asPosted(payload json.RawMessage) *chat.Incoming {
 // apply makes the payload of an edited message of that of the one before, or reports false
 // if it says the same, or says what came after this edit.
 func (c edit) apply(old json.RawMessage) (json.RawMessage, bool, error) {
-	var outer, event map[string]json.RawMessage
-	if err := json.Unmarshal(old, &outer); err != nil {
-		return nil, false, fmt.Errorf("a message that was edited: %w", err)
-	}
-	if err := json.Unmarshal(outer["event"], &event); err != nil {
-		return nil, false, fmt.Errorf("a message that was edited: %w", err)
-	}
 	var was struct {
 		Text   string      `json:"text"`
 		Edited messageEdit `json:"edited"`
 	}
-	if err := json.Unmarshal(outer["event"], &was); err != nil {
+	outer, event, err := parts(old)
+	if err == nil {
+		err = json.Unmarshal(outer["event"], &was)
+	}
+	if err != nil {
 		return nil, false, fmt.Errorf("a message that was edited: %w", err)
 	}
 	if was.Text == c.text || c.edit.TS <= was.Edited.TS {
@@ -114,6 +112,14 @@ func (c edit) apply(old json.RawMessage) (json.RawMessage, bool, error) {
 	}
 	changed, err := saying(outer, event, says)
 	return changed, err == nil, err
+}
+
+// parts are a payload, and the event in it.
+func parts(payload json.RawMessage) (outer, event map[string]json.RawMessage, err error) {
+	if err = json.Unmarshal(payload, &outer); err == nil {
+		err = json.Unmarshal(outer["event"], &event)
+	}
+	return outer, event, err
 }
 
 // saying is a payload whose event says this besides.
@@ -131,11 +137,8 @@ func saying(outer, event map[string]json.RawMessage, says map[string]any) (chang
 
 // addFiles makes the payload of a message with files of one that has none.
 func (m postedMessage) addFiles(old json.RawMessage) (json.RawMessage, bool, error) {
-	var outer, event map[string]json.RawMessage
-	if err := json.Unmarshal(old, &outer); err != nil {
-		return nil, false, fmt.Errorf("a message that has files: %w", err)
-	}
-	if err := json.Unmarshal(outer["event"], &event); err != nil {
+	outer, event, err := parts(old)
+	if err != nil {
 		return nil, false, fmt.Errorf("a message that has files: %w", err)
 	}
 	if event["files"] != nil {

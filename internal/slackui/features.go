@@ -188,13 +188,10 @@ func (w *Workspace) blocks(ctx context.Context) (out []Feature, err error) {
 		all[i] = b.block
 	}
 	_, _, _, err = w.client.UpdateMessageContext(ctx, noChannel, noMessage, slack.MsgOptionText("x", false), slack.MsgOptionBlocks(all...))
-	var said []string
-	if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok {
-		said = refused.ResponseMetadata.Messages
-	}
+	answer, _ := errors.AsType[slack.SlackErrorResponse](err)
 	code, err := refusedWith(err)
 	refused := func(i int) bool {
-		return slices.ContainsFunc(said, func(m string) bool {
+		return slices.ContainsFunc(answer.ResponseMetadata.Messages, func(m string) bool {
 			return strings.Contains(m, "unsupported") && strings.Contains(m, "[json-pointer:/blocks/"+strconv.Itoa(i)+"/type]")
 		})
 	}
@@ -217,12 +214,12 @@ func (w *Workspace) blocks(ctx context.Context) (out []Feature, err error) {
 
 // refusedWith is the word with which Slack refused a call; an error if it has not answered.
 func refusedWith(err error) (code string, _ error) {
-	refused, ok := errors.AsType[slack.SlackErrorResponse](err)
+	code = publish.Code(err)
 	switch {
 	case err == nil:
 		return "ok", nil
-	case ok && !publish.MayPass(err):
-		return refused.Err, nil
+	case code != "" && !publish.MayPass(err):
+		return code, nil
 	}
 	return "", fmt.Errorf("ask Slack what it has: %w", err)
 }

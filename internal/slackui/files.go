@@ -95,11 +95,7 @@ func tooLarge(most int64) *attachment.Refusal {
 
 // whyNoFile is what files.info says, for people where it is final.
 func whyNoFile(err error) error {
-	refused, ok := errors.AsType[slack.SlackErrorResponse](err)
-	if !ok {
-		return fmt.Errorf("ask Slack about a file: %w", err)
-	}
-	switch refused.Err {
+	switch publish.Code(err) {
 	case "file_not_found", "file_deleted":
 		return attachment.Refuse("was deleted, or may not be seen by Deckhand")
 	case "access_denied", "file_not_visible", "not_visible", "team_access_not_granted":

@@ -2,7 +2,6 @@ package slackui
 
 import (
 	"context"
-	"time"
 
 	"github.com/slack-go/slack"
 
@@ -52,25 +51,12 @@ func (p *poster) react(channel, ts, emoji string, there bool, c publish.Call) {
 		c.Method, call = publish.AddReaction, p.api.AddReactionContext
 	}
 	c.Group, c.What = ts, "react "+emoji
-	c.Do = func(ctx context.Context) error {
-		err := call(ctx, emoji, slack.NewRefToMessage(channel, ts))
-		if refusedAs(err, "already_reacted") || refusedAs(err, "no_reaction") {
-			return nil
-		}
-		return err
-	}
+	c.Do = func(ctx context.Context) error { return call(ctx, emoji, slack.NewRefToMessage(channel, ts)) }
 	p.publisher.Once(c)
 }
 
 // Attach implements [chat.Screen].
-func (p *poster) Attach(k threads.ThreadKey, name, text string, failed func(error)) {
-	p.publisher.Once(publish.Call{
-		Method: publish.UploadFile, Priority: publish.Normal, Group: k.ThreadTS, What: "attach " + name, Timeout: time.Minute, OnError: failed,
-		Do: func(ctx context.Context) error {
-			_, err := p.api.UploadFileContext(ctx, slack.UploadFileParameters{
-				Content: text, FileSize: len(text), Filename: name, Title: name, Channel: k.ChannelID, ThreadTimestamp: k.ThreadTS,
-			})
-			return err
-		},
-	})
+func (p *poster) Attach(k threads.ThreadKey, name, text string, end func(error)) {
+	file := slack.UploadFileParameters{Content: text, Filename: name, Title: name, Channel: k.ChannelID, ThreadTimestamp: k.ThreadTS}
+	p.publisher.Upload(file, publish.Call{Priority: publish.Normal, Group: k.ThreadTS, What: "attach " + name, OnEnd: end})
 }

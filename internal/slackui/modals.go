@@ -40,7 +40,7 @@ func (a *windows) Update(ctx context.Context, in *chat.Incoming, open chat.Windo
 		_, err := a.api.UpdateViewContext(ctx, modal, "", open.Hash, open.ID)
 		return err
 	})
-	if open != in.Click.Window && (refusedAs(err, "hash_conflict") || refusedAs(err, "not_found")) {
+	if open != in.Click.Window && publish.RefusedAs(err, "hash_conflict", "not_found") {
 		return nil // it was closed, or shows something else already
 	}
 	return a.explainModal(in, modal, err)
@@ -62,11 +62,11 @@ func (a *windows) explainModal(in *chat.Incoming, modal slack.ModalViewRequest, 
 	}
 	sentence := ""
 	switch {
-	case refusedAs(err, "expired_trigger_id"):
+	case publish.RefusedAs(err, "expired_trigger_id"):
 		sentence = "That took longer than the three seconds that Slack waits for a window. Click again."
-	case refusedAs(err, "exchanged_trigger_id"), refusedAs(err, "trigger_exchanged"), refusedAs(err, "invalid_trigger_id"):
+	case publish.RefusedAs(err, "exchanged_trigger_id", "trigger_exchanged", "invalid_trigger_id"):
 		sentence = "Slack opens one window for each click, and this click had one. Click again."
-	case refusedAs(err, "hash_conflict"), refusedAs(err, "not_found"):
+	case publish.RefusedAs(err, "hash_conflict", "not_found"):
 		sentence = "The window has changed since, or was closed. Open it again."
 	case publish.Refuses(err):
 		sentence = strings.TrimSpace("Slack does not show this window: there is too much in it, or something that this workspace does not take. " + chat.InsteadOf(modal.CallbackID, modal.PrivateMetadata))
@@ -120,7 +120,7 @@ func (a *windows) ShowHome(user string, home view.Home, refresh bool) {
 			}
 			got, err := a.homePages(ctx, request)
 			switch {
-			case refusedAs(err, "hash_conflict"):
+			case publish.RefusedAs(err, "hash_conflict"):
 				a.chat.Homes.Has(user, "")
 				return nil
 			case err == nil:

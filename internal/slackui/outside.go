@@ -15,11 +15,9 @@ import (
 type webAPI interface {
 	publish.API
 	costscreen.API
-	PostEphemeralContext(ctx context.Context, channelID, userID string, options ...slack.MsgOption) (ts string, err error)
 	AddReactionContext(ctx context.Context, name string, item slack.ItemRef) error
 	RemoveReactionContext(ctx context.Context, name string, item slack.ItemRef) error
 	DeleteMessageContext(ctx context.Context, channel, ts string) (channelID, deletedTS string, err error)
-	UploadFileContext(ctx context.Context, p slack.UploadFileParameters) (*slack.FileSummary, error)
 	GetUploadURLExternalContext(ctx context.Context, p slack.GetUploadURLExternalParameters) (*slack.GetUploadURLExternalResponse, error)
 	UploadToURL(ctx context.Context, p slack.UploadToURLParameters) error
 	CompleteUploadExternalContext(ctx context.Context, p slack.CompleteUploadExternalParameters) (*slack.CompleteUploadExternalResponse, error)
@@ -36,6 +34,5 @@ type webAPI interface {
 	PublishViewContext(ctx context.Context, r slack.PublishViewContextRequest) (*slack.ViewResponse, error)
 
 	GetConversationsForUserContext(ctx context.Context, p *slack.GetConversationsForUserParameters) (channels []slack.Channel, cursor string, err error)
-	GetConversationHistoryContext(ctx context.Context, p *slack.GetConversationHistoryParameters) (*slack.GetConversationHistoryResponse, error)
 	GetConversationRepliesContext(ctx context.Context, p *slack.GetConversationRepliesParameters) (msgs []slack.Message, more bool, cursor string, err error)
 }

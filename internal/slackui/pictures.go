@@ -73,6 +73,10 @@ func (p *poster) uploadPicture(k threads.ThreadKey, shown render.Picture) {
 			}
 			return p.uploadOnce(ctx, k, slack.UploadFileParameters{Content: string(content), Filename: name, Title: shown.Title, AltTxt: shown.Alt})
 		},
-		OnError: func(err error) { p.c.Log.Warn("show a tool's picture", zap.Error(err)) },
+		OnEnd: func(err error) {
+			if err != nil {
+				p.c.Log.Warn("show a tool's picture", zap.Error(err))
+			}
+		},
 	})
 }

@@ -3,7 +3,6 @@ package slackui
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -52,7 +51,7 @@ func (p *poster) Whisper(at chat.Where, user string, page view.Page, end func(er
 				_, err := p.api.PostEphemeralContext(ctx, at.Channel, user, options...)
 				return err
 			})
-			if refusedAs(err, "user_not_in_channel") { // who decides by direct message need not be there
+			if publish.RefusedAs(err, "user_not_in_channel") { // who decides by direct message need not be there
 				p.Direct(user, page)
 				return nil
 			}
@@ -139,13 +138,13 @@ func (p *poster) TakeAway(at chat.Where, ts string, mark chat.Mark, end func(err
 // remove deletes a message of ours, also one that is a stream.
 func (p *poster) remove(ctx context.Context, channel, ts string) error {
 	_, _, err := p.api.DeleteMessageContext(ctx, channel, ts)
-	if refusedAs(err, "cant_delete_message") {
+	if publish.RefusedAs(err, "cant_delete_message") {
 		if _, _, err := p.api.StopStreamContext(ctx, channel, ts); err != nil && !publish.IsOver(err) {
 			return err
 		}
 		_, _, err = p.api.DeleteMessageContext(ctx, channel, ts)
 	}
-	if refusedAs(err, "message_not_found") {
+	if publish.RefusedAs(err, "message_not_found") {
 		return nil
 	}
 	return err
@@ -170,12 +169,7 @@ func (*poster) MayPass(err error) bool { return publish.MayPass(err) }
 func (*poster) Passes(err error) (after time.Duration, ok bool) { return publish.Passes(err) }
 
 // Refused implements [chat.Screen].
-func (*poster) Refused(err error) string {
-	if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok {
-		return refused.Err
-	}
-	return ""
-}
+func (*poster) Refused(err error) string { return publish.Code(err) }
 
 // What is posted has metadata that says what it is, for whoever looks for it after a
 // crash: a turn's page {"turn": id, "page": n}, and a [chat.Mark] {Of: ID}; numbers are strings.
@@ -221,34 +215,36 @@ func (p *poster) find(ctx context.Context, at chat.Where, since time.Time, mark 
 
 // ourPosts are our own messages of a thread, or the latest of a channel, since some time before then.
 func (p *poster) ourPosts(ctx context.Context, at chat.Where, since time.Time) (out []slack.Message, err error) {
-	oldest, cursor := slackTime(since.Add(-lookBack)), ""
+	h := chat.History{Channel: at.Channel, Thread: at.Thread, Oldest: slackTime(since.Add(-lookBack)), Limit: 200}
 	for range lookPages {
-		var found []slack.Message
-		if at.Thread == "" {
-			var page *slack.GetConversationHistoryResponse
-			page, err = p.api.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{ChannelID: at.Channel, Oldest: oldest, Limit: 200, IncludeAllMetadata: true})
-			if err == nil {
-				found = page.Messages
-			}
-			cursor = ""
-		} else {
-			var more bool
-			found, more, cursor, err = p.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
-				ChannelID: at.Channel, Timestamp: at.Thread, Limit: 200, IncludeAllMetadata: true, Cursor: cursor, Oldest: oldest,
-			})
-			if !more {
-				cursor = ""
-			}
-		}
+		found, page, err := p.read(ctx, h, true)
 		if err != nil {
 			return nil, fmt.Errorf("look for a message that may have been posted: %w", err)
 		}
 		out = append(out, slices.DeleteFunc(found, func(m slack.Message) bool { return m.User != p.self.UserID })...)
-		if cursor == "" {
+		if h.Cursor = page.Next; h.Cursor == "" || !page.More || at.Thread == "" {
 			break
 		}
 	}
 	return out, nil
+}
+
+// read reads a part of Slack's record, and what there is besides; with what marks its messages, or without.
+func (p *poster) read(ctx context.Context, h chat.History, marks bool) (found []slack.Message, page chat.Found, err error) {
+	if h.Thread != "" {
+		found, page.More, page.Next, err = p.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
+			ChannelID: h.Channel, Timestamp: h.Thread, Oldest: h.Oldest, Latest: h.Latest, Inclusive: h.Inclusive, Limit: h.Limit, Cursor: h.Cursor, IncludeAllMetadata: marks,
+		})
+		return found, page, err
+	}
+	answer, err := p.api.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{
+		ChannelID: h.Channel, Oldest: h.Oldest, Latest: h.Latest, Inclusive: h.Inclusive, Limit: h.Limit, Cursor: h.Cursor, IncludeAllMetadata: marks,
+	})
+	if err != nil {
+		return nil, page, err
+	}
+	page.More, page.Next = answer.HasMore, answer.ResponseMetaData.NextCursor
+	return answer.Messages, page, nil
 }
 
 // marked reports whether a message was posted with this metadata, or begun as a stream of
@@ -262,9 +258,7 @@ func marked(m slack.Message, mark slack.SlackMetadata) bool {
 
 // one is a message as it stands; nil if it is gone.
 func (p *poster) one(ctx context.Context, channel, ts string) (*slack.Message, error) {
-	found, _, _, err := p.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
-		ChannelID: channel, Timestamp: ts, Limit: 1, Oldest: ts, Latest: ts, Inclusive: true,
-	})
+	found, _, err := p.read(ctx, chat.One(channel, ts, ts), false)
 	for i := range found {
 		if found[i].Timestamp == ts {
 			return &found[i], err

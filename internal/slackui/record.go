@@ -10,6 +10,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/chat"
+	"deckhand/internal/slackui/publish"
 	"deckhand/internal/store/inbox"
 )
 
@@ -17,22 +18,9 @@ import (
 type record struct{ *poster }
 
 // History implements [chat.Screen].
-func (a *record) History(ctx context.Context, h chat.History) (out chat.Found, err error) {
-	var found []slack.Message
-	if h.Thread == "" {
-		var page *slack.GetConversationHistoryResponse
-		page, err = a.api.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{
-			ChannelID: h.Channel, Oldest: h.Oldest, Latest: h.Latest, Inclusive: h.Inclusive, Limit: h.Limit, Cursor: h.Cursor,
-		})
-		if err == nil {
-			found, out.More, out.Next = page.Messages, page.HasMore, page.ResponseMetaData.NextCursor
-		}
-	} else {
-		found, out.More, out.Next, err = a.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
-			ChannelID: h.Channel, Timestamp: h.Thread, Oldest: h.Oldest, Latest: h.Latest, Inclusive: h.Inclusive, Limit: h.Limit, Cursor: h.Cursor,
-		})
-	}
-	if refusedAs(err, "thread_not_found") {
+func (a *record) History(ctx context.Context, h chat.History) (chat.Found, error) {
+	found, out, err := a.read(ctx, h, false)
+	if publish.RefusedAs(err, "thread_not_found") {
 		err = fmt.Errorf("%w: %w", chat.ErrNoThread, err)
 	}
 	for _, m := range found {

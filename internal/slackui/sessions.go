@@ -157,7 +157,7 @@ func (s *sessions) setStatus(k threads.ThreadKey, status string, p publish.Prior
 			params.Title, params.InitiatorUserID = thread.Title, thread.OwnerID
 		}
 		answer, err := s.api.SetAgentSessionStatusContext(ctx, params)
-		if refusedAs(err, "user_not_in_channel") { // who opened it has left
+		if publish.RefusedAs(err, "user_not_in_channel") { // who opened it has left
 			params.InitiatorUserID = ""
 			answer, err = s.api.SetAgentSessionStatusContext(ctx, params)
 		}
@@ -297,8 +297,8 @@ func (s *sessions) once(k threads.ThreadKey, method publish.Method, p publish.Pr
 				return nil
 			}
 			err := do(ctx)
-			if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok && !publish.MayPass(err) {
-				s.refused(k, method, refused.Err)
+			if code := publish.Code(err); code != "" && !publish.MayPass(err) {
+				s.refused(k, method, code)
 				return nil
 			}
 			return err

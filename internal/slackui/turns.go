@@ -88,12 +88,10 @@ func (f *turnScreen) ShowTurn(t agent.TurnView, end func(error)) {
 func (f *turnScreen) showLatest(id int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := f.shown[id]
-	if s == nil || s.timer == nil {
-		return // it has ended meanwhile
+	if s := f.shown[id]; s != nil && s.timer != nil { // else it has ended meanwhile
+		s.timer = nil
+		s.render(f, unchanged)
 	}
-	s.timer = nil
-	s.render(f, unchanged)
 }
 
 // unchanged leaves a page's message as it is.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/slack-go/slack"
+
+	"deckhand/internal/slackui/publish"
 )
 
 // Tokens are how the bot is let into a workspace.
@@ -62,8 +64,8 @@ func Dial(ctx context.Context, t Tokens) (*Workspace, error) {
 }
 
 func connectError(variable, kind string, err error) error {
-	if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok {
-		return fmt.Errorf("slack refuses %s (%s): set it to the app's %s", variable, refused.Err, kind)
+	if code := publish.Code(err); code != "" {
+		return fmt.Errorf("slack refuses %s (%s): set it to the app's %s", variable, code, kind)
 	}
 	return fmt.Errorf("slack's API cannot be reached (%w): let this machine reach it, through HTTPS_PROXY if need be", err)
 }
@@ -79,7 +81,7 @@ func (w *Workspace) TeamID() string { return w.self.TeamID }
 func (w *Workspace) CheckChannel(ctx context.Context, id string) (problem string, err error) {
 	c, err := w.client.GetConversationInfoContext(ctx, &slack.GetConversationInfoInput{ChannelID: id})
 	switch {
-	case refusedAs(err, "channel_not_found"):
+	case publish.RefusedAs(err, "channel_not_found"):
 		return "there is no channel " + id + ", or it is private and the bot is not in it; correct the id, or /invite the bot", nil
 	case err != nil:
 		return "", err
@@ -95,7 +97,7 @@ func (w *Workspace) CheckChannel(ctx context.Context, id string) (problem string
 func (w *Workspace) CheckUser(ctx context.Context, id string) (problem string, err error) {
 	u, err := w.client.GetUserInfoContext(ctx, id)
 	switch {
-	case refusedAs(err, "user_not_found"):
+	case publish.RefusedAs(err, "user_not_found"):
 		return "there is no person " + id + "; correct the id (Copy member ID in the person's profile)", nil
 	case err != nil:
 		return "", err
@@ -124,9 +126,4 @@ func (w *Workspace) UserGroups(ctx context.Context) (map[string]UserGroup, error
 		out[g.ID] = UserGroup{Enabled: g.DateDelete == 0, Users: g.Users}
 	}
 	return out, nil
-}
-
-func refusedAs(err error, code string) bool {
-	refused, ok := errors.AsType[slack.SlackErrorResponse](err)
-	return ok && refused.Err == code
 }

@@ -3,10 +3,8 @@
 package costs
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -23,7 +21,6 @@ import (
 type API interface {
 	PostMessageContext(ctx context.Context, channelID string, options ...slack.MsgOption) (channel, ts string, err error)
 	PostEphemeralContext(ctx context.Context, channelID, userID string, options ...slack.MsgOption) (ts string, err error)
-	UploadFileContext(ctx context.Context, p slack.UploadFileParameters) (*slack.FileSummary, error)
 	GetConversationHistoryContext(ctx context.Context, p *slack.GetConversationHistoryParameters) (*slack.GetConversationHistoryResponse, error)
 }
 
@@ -34,12 +31,6 @@ type Screen struct {
 	// Say posts into a thread.
 	Say func(channel, threadTS string, page view.Page)
 	Log *zap.Logger
-}
-
-// attachment is a file. Alt describes a picture to those who cannot see it.
-type attachment struct {
-	name, title, alt string
-	content          []byte
 }
 
 // Deliver sends an answer; where Slack does not show its chart, a picture does. done is called once
@@ -53,7 +44,7 @@ func (a Screen) Deliver(d view.CostDelivery, done func(error)) {
 	}
 	call := publish.Call{
 		Method: publish.PostMessage, Channel: d.Channel, Priority: publish.Answer, Group: d.Thread, What: "costs",
-		OnError: done,
+		OnEnd: done,
 	}
 	place := publish.InMessage
 	if d.To != "" {
@@ -86,7 +77,6 @@ func (a Screen) Deliver(d view.CostDelivery, done func(error)) {
 			return err
 		}
 		a.files(d, channel, hasChart(page) && !drawn)
-		done(nil)
 		return nil
 	}
 	a.Publisher.Once(call)
@@ -98,7 +88,7 @@ func hasChart(p render.Page) bool {
 
 // files uploads what belongs to a message that was posted in a channel.
 func (a Screen) files(d view.CostDelivery, channel string, chart bool) {
-	var list []*attachment
+	var list []slack.UploadFileParameters
 	if chart {
 		picture, err := chartFile(d.Report)
 		if err != nil {
@@ -126,7 +116,7 @@ func (a Screen) files(d view.CostDelivery, channel string, chart bool) {
 
 // uploadDirect brings files to a person's direct messages, with a word on what they
 // are.
-func (a Screen) uploadDirect(d view.CostDelivery, list []*attachment) {
+func (a Screen) uploadDirect(d view.CostDelivery, list []slack.UploadFileParameters) {
 	page := render.Sentence("The files of what you asked for: " + view.CostTitle(d.Report.Answer, d.Report.Names) + ".")
 	a.Publisher.Once(publish.Call{
 		Method: publish.PostMessage, Priority: publish.Answer, Group: d.To, What: "announce files to " + d.To,
@@ -140,25 +130,16 @@ func (a Screen) uploadDirect(d view.CostDelivery, list []*attachment) {
 	})
 }
 
-// uploadTimeout bounds one upload, which is three calls.
-const uploadTimeout = time.Minute
-
 // upload puts files into a channel or a thread, in their order.
-func (a Screen) upload(channel, threadTS string, list []*attachment) {
+func (a Screen) upload(channel, threadTS string, list []slack.UploadFileParameters) {
 	key := "files/" + rand.Text()
 	for _, f := range list {
-		a.Publisher.Once(publish.Call{
-			Method: publish.UploadFile, Key: key, Priority: publish.Normal, Group: threadTS, What: "attach " + f.name, Timeout: uploadTimeout,
-			Do: func(ctx context.Context) error {
-				_, err := a.API.UploadFileContext(ctx, slack.UploadFileParameters{
-					Reader: bytes.NewReader(f.content), FileSize: len(f.content), Filename: f.name, Title: f.title, AltTxt: f.alt,
-					Channel: channel, ThreadTimestamp: threadTS,
-				})
-				return err
-			},
-			OnError: func(error) {
-				if threadTS != "" {
-					a.Say(channel, threadTS, view.Sentence("The file "+f.name+" could not be attached. Ask again in a while."))
+		f.Channel, f.ThreadTimestamp = channel, threadTS
+		a.Publisher.Upload(f, publish.Call{
+			Key: key, Priority: publish.Normal, Group: threadTS, What: "attach " + f.Filename,
+			OnEnd: func(err error) {
+				if err != nil && threadTS != "" {
+					a.Say(channel, threadTS, view.Sentence("The file "+f.Filename+" could not be attached. Ask again in a while."))
 				}
 			},
 		})
@@ -182,9 +163,4 @@ func (a Screen) Delivered(ctx context.Context, channel string, since time.Time, 
 }
 
 // Refused is Slack's word for why it did not do something, or empty.
-func (Screen) Refused(err error) string {
-	if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok {
-		return refused.Err
-	}
-	return ""
-}
+func (Screen) Refused(err error) string { return publish.Code(err) }

@@ -6,30 +6,30 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slack-go/slack"
+
 	"deckhand/internal/chat/view"
 	"deckhand/internal/report"
 )
 
 // csvFile is an answer as a file.
-func csvFile(v view.CostReport) (*attachment, error) {
+func csvFile(v view.CostReport) (slack.UploadFileParameters, error) {
 	var b bytes.Buffer
 	if err := report.CSV(&b, v.Answer, v.Names); err != nil {
-		return nil, err
+		return slack.UploadFileParameters{}, err
 	}
-	return &attachment{
-		name: fileName(v.Answer, "csv"), title: view.CostTitle(v.Answer, v.Names), content: b.Bytes(),
-	}, nil
+	return slack.UploadFileParameters{Filename: fileName(v.Answer, "csv"), Title: view.CostTitle(v.Answer, v.Names), Content: b.String()}, nil
 }
 
 // chartFile is an answer's chart as a picture.
-func chartFile(v view.CostReport) (*attachment, error) {
+func chartFile(v view.CostReport) (slack.UploadFileParameters, error) {
 	var b bytes.Buffer
 	if err := report.PNG(&b, v.Answer, v.Names, false); err != nil {
-		return nil, err
+		return slack.UploadFileParameters{}, err
 	}
-	return &attachment{
-		name: fileName(v.Answer, "png"), title: view.CostTitle(v.Answer, v.Names), content: b.Bytes(),
-		alt: strings.Join(append([]string{"A bar chart."}, v.Answer.Summary()...), " "),
+	return slack.UploadFileParameters{
+		Filename: fileName(v.Answer, "png"), Title: view.CostTitle(v.Answer, v.Names), Content: b.String(),
+		AltTxt: strings.Join(append([]string{"A bar chart."}, v.Answer.Summary()...), " "),
 	}, nil
 }
 

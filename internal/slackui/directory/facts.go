@@ -2,6 +2,7 @@ package directory
 
 import (
 	"context"
+	"strings"
 
 	"deckhand/internal/access"
 )
@@ -41,4 +42,46 @@ func (d *Directory) channelNow(ctx context.Context, id string) *access.Channel {
 		return &access.Channel{Err: err}
 	}
 	return &access.Channel{Shared: c.IsExtShared || c.IsPendingExtShared}
+}
+
+// Profile is what a person is called, and their address; either may be empty.
+func (d *Directory) Profile(ctx context.Context, user string) (name, email string, err error) {
+	u, err := d.User(ctx, user)
+	if err != nil {
+		return "", "", err
+	}
+	return strings.TrimSpace(u.RealName), u.Profile.Email, nil
+}
+
+// Zone names the time zone in which a person lives; empty if that is not known.
+func (d *Directory) Zone(ctx context.Context, user string) string {
+	u, err := d.User(ctx, user)
+	if err != nil {
+		return ""
+	}
+	return u.TZ
+}
+
+// Topic is what a channel says that it is about.
+func (d *Directory) Topic(ctx context.Context, channel string) (string, error) {
+	c, err := d.Channel(ctx, channel)
+	if err != nil {
+		return "", err
+	}
+	return c.Topic.Value + "\n" + c.Purpose.Value, nil
+}
+
+// Public reports whether everybody of the workspace, and nobody else, can read a channel.
+func (d *Directory) Public(ctx context.Context, channel string) bool {
+	c, err := d.Channel(ctx, channel)
+	return err == nil && !c.IsPrivate && !c.IsIM && !c.IsMpIM && !c.IsGroup && !c.IsExtShared
+}
+
+// Joined reports whether we are in a channel.
+func (d *Directory) Joined(ctx context.Context, channel string) (bool, error) {
+	c, err := d.Channel(ctx, channel)
+	if err != nil {
+		return false, err
+	}
+	return c.IsMember, nil
 }

@@ -83,9 +83,9 @@ func TestCallIsRetriedAFewTimes(t *testing.T) {
 		var tries int
 		var lost error
 		h.Once(publish.Call{
-			Method:  publish.PostEphemeral,
-			Do:      func(context.Context) error { tries++; return errors.New("connection reset") },
-			OnError: func(err error) { lost = err },
+			Method: publish.PostEphemeral,
+			Do:     func(context.Context) error { tries++; return errors.New("connection reset") },
+			OnEnd:  func(err error) { lost = err },
 		})
 		h.rest()
 		if tries != 5 || lost == nil {
@@ -106,7 +106,11 @@ func TestCallWaitsForTheRateLimitWithoutLosingTries(t *testing.T) {
 				}
 				return nil
 			},
-			OnError: func(err error) { t.Errorf("given up: %v", err) },
+			OnEnd: func(err error) {
+				if err != nil {
+					t.Errorf("given up: %v", err)
+				}
+			},
 		})
 		h.rest()
 		if tries != 20 {
@@ -126,9 +130,9 @@ func TestCallThatCannotWorkIsNotRepeated(t *testing.T) {
 				var tries int
 				var lost error
 				h.Once(publish.Call{
-					Method:  publish.PostEphemeral,
-					Do:      func(context.Context) error { tries++; return err },
-					OnError: func(err error) { lost = err },
+					Method: publish.PostEphemeral,
+					Do:     func(context.Context) error { tries++; return err },
+					OnEnd:  func(err error) { lost = err },
 				})
 				h.rest()
 				if tries != 1 || !errors.Is(lost, errors.Unwrap(err)) && !errors.Is(lost, err) && lost == nil {
@@ -142,9 +146,13 @@ func TestCallThatCannotWorkIsNotRepeated(t *testing.T) {
 func TestReactionThatIsThereAlreadyIsFine(t *testing.T) {
 	in(t, publish.Options{}, func(h *house) {
 		h.Once(publish.Call{
-			Method:  publish.AddReaction,
-			Do:      func(context.Context) error { return slack.SlackErrorResponse{Err: "already_reacted"} },
-			OnError: func(err error) { t.Errorf("given up: %v", err) },
+			Method: publish.AddReaction,
+			Do:     func(context.Context) error { return slack.SlackErrorResponse{Err: "already_reacted"} },
+			OnEnd: func(err error) {
+				if err != nil {
+					t.Errorf("given up: %v", err)
+				}
+			},
 		})
 		h.rest()
 	})
@@ -158,7 +166,7 @@ func TestTooManyCallsAreRefused(t *testing.T) {
 		s.Once(publish.Call{
 			Method: publish.AddReaction,
 			Do:     func(context.Context) error { return nil },
-			OnError: func(err error) {
+			OnEnd: func(err error) {
 				if !errors.Is(err, publish.ErrTooMany) {
 					t.Errorf("error %v", err)
 				}

@@ -5,8 +5,20 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 )
+
+// Upload attaches a file to a channel or a thread by a call, of which all but what it does is given.
+func (s *Scheduler) Upload(file slack.UploadFileParameters, c Call) {
+	file.FileSize = len(file.Content)
+	c.Method, c.Timeout = UploadFile, time.Minute
+	c.Do = func(ctx context.Context) error {
+		_, err := s.api.UploadFileContext(ctx, file)
+		return err
+	}
+	s.Once(c)
+}
 
 // runCall makes one attempt of a call and settles the outcome.
 func (s *Scheduler) runCall(base context.Context, j *job, m Method) {
@@ -19,9 +31,6 @@ func (s *Scheduler) runCall(base context.Context, j *job, m Method) {
 	defer cancel()
 	err := c.Do(ctx)
 	over, lost := s.settleCall(j, m, err)
-	if lost != nil && c.OnError != nil {
-		c.OnError(lost)
-	}
 	if over && c.OnEnd != nil {
 		c.OnEnd(lost)
 	}

@@ -10,9 +10,20 @@ import (
 	"github.com/slack-go/slack"
 )
 
-// ErrTooMany is passed to Call.OnError when Options.MaxCalls calls are already waiting: Slack has been unreachable
+// ErrTooMany is passed to Call.OnEnd when Options.MaxCalls calls are already waiting: Slack has been unreachable
 // for long.
 var ErrTooMany = errors.New("too many calls to Slack are waiting")
+
+// Code is Slack's word for why it refused a call; empty if it did not.
+func Code(err error) string {
+	refused, _ := errors.AsType[slack.SlackErrorResponse](err)
+	return refused.Err
+}
+
+// RefusedAs reports whether Slack refused a call with one of these codes.
+func RefusedAs(err error, codes ...string) bool {
+	return err != nil && slices.Contains(codes, Code(err))
+}
 
 // verdict classifies an attempt's error.
 type verdict int

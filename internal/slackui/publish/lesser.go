@@ -60,11 +60,6 @@ func (d rendering) put(p render.Page) (page render.Page, cut bool) {
 	return p, false
 }
 
-func refusedAs(err error, codes ...string) bool {
-	refused, ok := errors.AsType[slack.SlackErrorResponse](err)
-	return ok && slices.Contains(codes, refused.Err)
-}
-
 // pointer is the location at the end of Slack's refusal message.
 var pointer = regexp.MustCompile(`\[json-pointer:(?:/view)?/blocks/([0-9]+)([^\]]*)\]`)
 
@@ -165,7 +160,7 @@ func (r *refusals) put(d rendering, at Place, p render.Page) (_ rendering, page 
 // refused learns from the refusal of a page, and returns the next rendering; false if there is none.
 func (s *Scheduler) refused(at Place, what string, d rendering, page render.Page, err error) (rendering, bool) {
 	named, kinds := blamed(page, err)
-	tooLong := refusedAs(err, "msg_blocks_too_long", "view_too_large", "msg_too_long")
+	tooLong := RefusedAs(err, "msg_blocks_too_long", "view_too_large", "msg_too_long")
 	if !named && !tooLong && d == rich {
 		for _, b := range page.Blocks {
 			if kind := string(b.BlockType()); !slices.Contains(oldBlocks, kind) && !slices.Contains(kinds, kind) {

@@ -126,8 +126,6 @@ type Call struct {
 	Patient bool
 	// What describes the call in the logs.
 	What string
-	// OnError is called when the call has failed permanently, with the last error; may be nil.
-	OnError func(error)
 	// OnEnd is called once when the call was made (nil) or has failed permanently; may be nil. It is not called
 	// when the scheduler stops before that.
 	OnEnd func(error)

@@ -323,15 +323,9 @@ func (s *queue) Known(key string) (shown, over bool) {
 	return s.messages[key] != nil, s.ended.has(s.ended.hash(key))
 }
 
-// Once schedules a call. It never blocks; if too many calls already wait, OnError gets ErrTooMany.
+// Once schedules a call. It never blocks; if too many calls already wait, OnEnd gets ErrTooMany.
 func (s *Scheduler) Once(c Call) {
-	if s.admit(&c) {
-		return
-	}
-	if c.OnError != nil {
-		c.OnError(ErrTooMany)
-	}
-	if c.OnEnd != nil {
+	if !s.admit(&c) && c.OnEnd != nil {
 		c.OnEnd(ErrTooMany)
 	}
 }

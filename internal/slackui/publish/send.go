@@ -221,17 +221,9 @@ func (s *Scheduler) attach(j *job, a attempt) {
 	if again {
 		return
 	}
-	text := a.msg.Page.Everything()
-	s.Once(Call{
-		Method: UploadFile, Priority: Answer, Group: a.msg.Group, What: "attach what slack did not take", Timeout: time.Minute,
-		Do: func(ctx context.Context) error {
-			_, err := s.api.UploadFileContext(ctx, slack.UploadFileParameters{
-				Content: text, FileSize: len(text), Filename: "message.txt", Title: "All of the message",
-				Channel: a.msg.Channel, ThreadTimestamp: a.msg.ThreadTS,
-			})
-			return err
-		},
-	})
+	s.Upload(slack.UploadFileParameters{
+		Content: a.msg.Page.Everything(), Filename: "message.txt", Title: "All of the message", Channel: a.msg.Channel, ThreadTimestamp: a.msg.ThreadTS,
+	}, Call{Priority: Answer, Group: a.msg.Group, What: "attach what slack did not take"})
 }
 
 // settleLocked returns the callbacks to call, and the error with which the message is given up, or nil.

@@ -25,10 +25,10 @@ const (
 )
 
 // IsStream reports whether Slack refused to change a message because it is being streamed.
-func IsStream(err error) bool { return refusedAs(err, conflict) }
+func IsStream(err error) bool { return RefusedAs(err, conflict) }
 
 // IsOver reports whether Slack refused to append to a stream, or to stop it, because it has ended.
-func IsOver(err error) bool { return refusedAs(err, notStreaming) }
+func IsOver(err error) bool { return RefusedAs(err, notStreaming) }
 
 // opened records that a message was begun as a stream.
 func (s *queue) opened(j *job, a attempt) {
@@ -64,7 +64,7 @@ func (s *Scheduler) settleStream(j *job, a attempt, ts string, v verdict, wait t
 		log.Warn("slack limits the rate", zap.Duration("retry_after", wait))
 	case a.method != UpdateMessage && a.method != StartStream && a.method != AppendStream && a.method != StopStream:
 		return false
-	case a.method == UpdateMessage && refusedAs(err, conflict) && (j.failing.IsZero() || now.Sub(j.failing) < s.o.GiveUpAfter):
+	case a.method == UpdateMessage && RefusedAs(err, conflict) && (j.failing.IsZero() || now.Sub(j.failing) < s.o.GiveUpAfter):
 		// An unknown attempt or process has begun it as a stream.
 		j.stream = stream{open: true, broken: true, since: now, last: now}
 		if j.failing.IsZero() {
@@ -92,7 +92,7 @@ func (s *Scheduler) settleStream(j *job, a attempt, ts string, v verdict, wait t
 		j.edits++
 		s.goOn(j, now)
 		return true
-	case a.method == AppendStream && refusedAs(err, notStreaming):
+	case a.method == AppendStream && RefusedAs(err, notStreaming):
 		log.Warn("slack has ended a stream; its message is edited")
 		s.closed(j)
 	case a.method == AppendStream:
@@ -103,7 +103,7 @@ func (s *Scheduler) settleStream(j *job, a attempt, ts string, v verdict, wait t
 			s.chunksRefused(err)
 		}
 	case a.method == StopStream:
-		if v != sent && !refusedAs(err, notStreaming) {
+		if v != sent && !RefusedAs(err, notStreaming) {
 			log.Warn("slack did not stop a stream", zap.Error(explain(err)))
 		}
 		j.told = j.told || v == sent && a.msg.Final && a.growth.leads && !j.stream.broken
@@ -135,9 +135,9 @@ func (s *Scheduler) notStarted(j *job, a attempt, v verdict, wait time.Duration,
 	case v == content:
 		s.chunksRefused(err)
 		return
-	case refusedAs(err, noStreamCodes...):
+	case RefusedAs(err, noStreamCodes...):
 		place = ""
-	case !refusedAs(err, noStreamHereCodes...):
+	case !RefusedAs(err, noStreamHereCodes...):
 		s.o.Log.Warn("slack did not begin a stream", zap.String("channel", a.msg.Channel), zap.Error(explain(err)))
 		return
 	}
@@ -147,7 +147,7 @@ func (s *Scheduler) notStarted(j *job, a attempt, v verdict, wait time.Duration,
 
 // chunksRefused records that Slack rejects streams' content: edits show what is possible.
 func (s *Scheduler) chunksRefused(err error) {
-	if refusedAs(err, "msg_too_long") {
+	if RefusedAs(err, "msg_too_long") {
 		return
 	}
 	refused, _ := errors.AsType[slack.SlackErrorResponse](err)
