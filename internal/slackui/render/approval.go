@@ -156,9 +156,7 @@ func (c *card) tool() {
 	}
 	c.changed(min(1500, c.room/2))
 	c.retold(min(1200, c.room/3))
-	if w := s.warnings(); w != "" {
-		c.section(w)
-	}
+	c.section(s.warnings())
 	c.context(c.why(s, 300), joinFacts(c.facts(s, 1500), 1200))
 	c.provenance()
 	buttons := c.toolButtons("")

@@ -19,11 +19,10 @@ var namedPerson = regexp.MustCompile(`&lt;@([UW][A-Z0-9]+)(?:\|[^&<>]*)?&gt;`)
 
 // Ask is the modal in which somebody asks for work: about a message, or anywhere.
 func Ask(v view.Ask) slack.ModalViewRequest {
-	m := modal("Ask Deckhand", view.CallbackAsk, view.Encode(v.Place))
-	m.Submit = plain("Ask", modalTitle)
+	m := modal("Ask Deckhand", "Ask", view.CallbackAsk, view.Encode(v.Place))
 	add := func(b slack.Block) { m.Blocks.BlockSet = append(m.Blocks.BlockSet, b) }
-	prompt := slack.NewPlainTextInputBlockElement(plain("Find out why, and propose a fix", 150), view.AskPrompt)
-	prompt.Multiline, prompt.MaxLength = true, askMax
+	prompt := longText(view.AskPrompt, askMax)
+	prompt.Placeholder = plain("Find out why, and propose a fix", 150)
 	switch o := (Options{Redact: v.Redact}); {
 	case v.Place.TS != "":
 		about := "A message"
@@ -60,8 +59,7 @@ func Asked(user, prompt string, o Options) Page {
 
 // Notice is a modal that says a sentence, for where no message can be shown.
 func Notice(sentence string) slack.ModalViewRequest {
-	v := modal("Deckhand", "notice", "")
-	v.Submit, v.Close = nil, plain("Close", modalTitle)
+	v := modal("Deckhand", "", "notice", "")
 	v.Blocks.BlockSet = []slack.Block{section("notice", mrkdwn.Escape(sentence))}
 	return v
 }

@@ -126,8 +126,7 @@ func budgetDecision(n ledger.BudgetNotice) string {
 
 // BudgetModal asks by how much a budget is to be raised.
 func BudgetModal(n ledger.BudgetNotice, f view.BudgetForm) slack.ModalViewRequest {
-	v := modal("Raise this budget", view.CallbackBudget, strings.Join([]string{f.NoticeID, f.ChannelID, f.ThreadTS}, " "))
-	v.Submit = plain("Raise", modalTitle)
+	v := modal("Raise this budget", "Raise", view.CallbackBudget, strings.Join([]string{f.NoticeID, f.ChannelID, f.ThreadTS}, " "))
 	amount := slack.NewPlainTextInputBlockElement(plain("50", 150), view.BudgetAmount)
 	amount.InitialValue = strings.TrimSuffix(money.USD(max(n.LimitMicroUSD/4, 1_000_000)), ".00")
 	v.Blocks.BlockSet = []slack.Block{

@@ -1,12 +1,14 @@
 package render
 
 import (
+	"encoding/json"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/slack-go/slack"
+	"github.com/tidwall/gjson"
 
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
@@ -123,7 +125,11 @@ func (c *drawing) id() string {
 
 func (c *drawing) add(b slack.Block) { c.blocks = append(c.blocks, b) }
 
-func (c *drawing) section(text string) { c.add(section(c.id(), text)) }
+func (c *drawing) section(text string) {
+	if text != "" {
+		c.add(section(c.id(), text))
+	}
+}
 
 func (c *drawing) context(lines ...string) {
 	if text := joinNonEmpty("\n", lines...); text != "" {
@@ -145,78 +151,28 @@ func (c *drawing) fits() bool {
 	return n <= messageText && len(c.blocks) <= messageBlocks
 }
 
-// blockWidth is the number of units in a block's texts, those of its buttons and
-// their dialogs included.
+// blockWidth is the number of units in a block's texts, those of its buttons, their dialogs and its
+// choices included.
 func blockWidth(b slack.Block) int {
-	n := 0
-	switch b := b.(type) {
-	case *slack.SectionBlock:
-		n = textWidth(b.Text)
-		if b.Accessory != nil && b.Accessory.ButtonElement != nil {
-			n += elementWidth(b.Accessory.ButtonElement)
-		}
-		if b.Accessory != nil && b.Accessory.OverflowElement != nil {
-			n += elementWidth(b.Accessory.OverflowElement)
-		}
-	case *slack.ContextBlock:
-		for _, e := range b.ContextElements.Elements {
-			if t, ok := e.(*slack.TextBlockObject); ok {
-				n += textWidth(t)
-			}
-		}
-	case *slack.MarkdownBlock:
-		n = plaintext.Width(b.Text)
-	case *slack.ActionBlock:
-		for _, e := range b.Elements.ElementSet {
-			n += elementWidth(e)
-		}
-	case *slack.RichTextBlock:
-		for _, e := range b.Elements {
-			var parts []slack.RichTextSectionElement
-			switch e := e.(type) {
-			case *slack.RichTextPreformatted:
-				parts = e.Elements
-			case *slack.RichTextSection:
-				parts = e.Elements
-			}
-			for _, p := range parts {
-				if t, ok := p.(*slack.RichTextSectionTextElement); ok {
-					n += plaintext.Width(t.Text)
-				}
-			}
-		}
+	raw, err := json.Marshal(b)
+	if err != nil {
+		panic(err) // a block is made of texts
 	}
-	return n
+	return textsWidth(gjson.ParseBytes(raw))
 }
 
-func elementWidth(e slack.BlockElement) int {
-	var options []*slack.OptionBlockObject
-	switch e := e.(type) {
-	case *slack.ButtonBlockElement:
-		n := textWidth(e.Text)
-		if d := e.Confirm; d != nil {
-			n += textWidth(d.Title) + textWidth(d.Text) + textWidth(d.Confirm) + textWidth(d.Deny)
+// textsWidth is the number of units in what stands as text in a part of a block.
+func textsWidth(part gjson.Result) (n int) {
+	part.ForEach(func(key, value gjson.Result) bool {
+		switch {
+		case value.IsObject(), value.IsArray():
+			n += textsWidth(value)
+		case key.Str == "text":
+			n += plaintext.Width(value.Str)
 		}
-		return n
-	case *slack.RadioButtonsBlockElement:
-		options = e.Options
-	case *slack.OverflowBlockElement:
-		options = e.Options
-	case *slack.CheckboxGroupsBlockElement:
-		options = e.Options
-	}
-	n := 0
-	for _, o := range options {
-		n += textWidth(o.Text) + textWidth(o.Description)
-	}
+		return true
+	})
 	return n
-}
-
-func textWidth(t *slack.TextBlockObject) int {
-	if t == nil {
-		return 0
-	}
-	return plaintext.Width(t.Text)
 }
 
 // toolButtons are the buttons of a pending tool call, and the menu of what else can be done.

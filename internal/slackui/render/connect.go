@@ -47,7 +47,7 @@ func accountBlocks(a view.Account) []slack.Block {
 
 // ConnectByCode is the window with the code that a person enters at the forge.
 func ConnectByCode(host, address, code string) slack.ModalViewRequest {
-	v := modal("Connect", "", host)
+	v := modal("Connect", "Send", "", host)
 	v.Blocks.BlockSet = []slack.Block{
 		section("", "Open "+mrkdwn.Link(address, host)+", and enter this code there:"),
 		section("", "*"+mrkdwn.Code(plaintext.OneLine(code))+"*"),
@@ -58,8 +58,7 @@ func ConnectByCode(host, address, code string) slack.ModalViewRequest {
 
 // ConnectByToken is the form in which a person enters a token.
 func ConnectByToken(host, address string, server bool) slack.ModalViewRequest {
-	v := modal("Connect", view.CallbackConnect, host)
-	v.Submit = plain("Connect", modalTitle)
+	v := modal("Connect", "Connect", view.CallbackConnect, host)
 	input := slack.NewPlainTextInputBlockElement(nil, view.TokenField)
 	input.MaxLength = 500
 	say := "Make a token at " + mrkdwn.Link(address, host) + ", with the scopes " + mrkdwn.Code("write:repository") + ", " + mrkdwn.Code("write:issue") + " and " + mrkdwn.Code("read:user") + ", and enter it here."

@@ -248,12 +248,17 @@ func (v costReport) titled(lines []report.Line, labels []string) []string {
 // nbsp keeps words in one line.
 const nbsp = "\u00a0"
 
+// address is where a line's thread is; empty if it is about none.
+func (v costReport) address(l report.Line) string {
+	if v.Link == nil || l.ThreadKey.ThreadTS == "" {
+		return ""
+	}
+	return v.Link(l.ThreadKey)
+}
+
 // linkCell leads to a thread.
 func (v costReport) linkCell(l report.Line, label string) slack.TableCell {
-	address := ""
-	if v.Link != nil && l.ThreadKey.ThreadTS != "" {
-		address = v.Link(l.ThreadKey)
-	}
+	address := v.address(l)
 	label = plaintext.Clip(plaintext.OneLine(plaintext.Mute(plaintext.Printable(label))), 60)
 	if !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") {
 		return cells(label)[0]
@@ -266,11 +271,7 @@ func (v costReport) threads() string {
 	lines := []string{"*Most expensive threads*"}
 	labels := v.titled(a.Threads, a.Labels(ledger.ByThread, a.Threads, v.Names))
 	for i, l := range a.Threads {
-		address := ""
-		if v.Link != nil && l.ThreadKey.ThreadTS != "" {
-			address = v.Link(l.ThreadKey)
-		}
-		lines = append(lines, strconv.Itoa(i+1)+". "+linkTo(address, labels[i])+" · "+l.Amount()+" · "+turnsOf(l))
+		lines = append(lines, strconv.Itoa(i+1)+". "+linkTo(v.address(l), labels[i])+" · "+l.Amount()+" · "+turnsOf(l))
 	}
 	return strings.Join(lines, "\n")
 }

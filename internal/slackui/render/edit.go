@@ -39,11 +39,10 @@ func EditModal(a approvals.Approval, o Options) (v slack.ModalViewRequest, ok bo
 	if text == "" {
 		return v, false
 	}
-	v = modal("Change and approve", view.CallbackEdit, view.Ref(a))
-	v.Submit = plain("Approve this", modalTitle)
+	v = modal("Change and approve", "Approve this", view.CallbackEdit, view.Ref(a))
 	c.asked(600)
-	input := slack.NewPlainTextInputBlockElement(nil, view.EditInput)
-	input.Multiline, input.MaxLength, input.InitialValue = true, view.EditMost, text
+	input := longText(view.EditInput, view.EditMost)
+	input.InitialValue = text
 	label, hint := "What Deckhand writes instead", "The file gets this instead of the request."
 	switch t := view.Tools[a.ToolName]; {
 	case len(t.Further) > 0:

@@ -1,6 +1,8 @@
 package render
 
 import (
+	"cmp"
+
 	"deckhand/internal/store/approvals"
 )
 
@@ -33,20 +35,8 @@ func statusWord(a approvals.Approval) string {
 }
 
 // statusSign is the emoji for a status.
-func statusSign(s approvals.Status) string {
-	switch s {
-	case approvals.Allowed:
-		return "✅"
-	case approvals.Denied:
-		return "🚫"
-	case approvals.Expired:
-		return "⌛"
-	case approvals.Cancelled:
-		return "⏹️"
-	case approvals.Interrupted:
-		return "🔌"
-	case approvals.Pending:
-		return "✋"
-	}
-	return "❔"
+func statusSign(s approvals.Status) string { return cmp.Or(statusSigns[s], "❔") }
+
+var statusSigns = map[approvals.Status]string{
+	approvals.Allowed: "✅", approvals.Denied: "🚫", approvals.Expired: "⌛", approvals.Cancelled: "⏹️", approvals.Interrupted: "🔌", approvals.Pending: "✋",
 }

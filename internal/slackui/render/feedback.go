@@ -38,9 +38,9 @@ func (v *turnWords) said() bool {
 
 // WhyBad is the modal that asks why an answer is a bad one. It holds nothing of the answer.
 func WhyBad(turnID int64) slack.ModalViewRequest {
-	v := modal("A bad answer", view.CallbackFeedback, strconv.FormatInt(turnID, 10))
-	reason := slack.NewPlainTextInputBlockElement(plain("It did not run the tests", 150), view.ReasonAction)
-	reason.Multiline, reason.MaxLength = true, 500
+	v := modal("A bad answer", "Send", view.CallbackFeedback, strconv.FormatInt(turnID, 10))
+	reason := longText(view.ReasonAction, 500)
+	reason.Placeholder = plain("It did not run the tests", 150)
 	in := slack.NewInputBlock(view.ReasonBlock, plain("Why?", 2000), plain("Only the team’s admins read this; the model does not. Your rating is saved already.", 2000), reason)
 	in.Optional = true
 	v.Blocks.BlockSet = []slack.Block{in}

@@ -13,9 +13,6 @@ import (
 	"deckhand/internal/store/approvals"
 )
 
-// The blocks and actions of the inputs in these modals.
-const ()
-
 const grantTimeDefault = 3 // 7 days
 
 // scopeLabel says in plain words where a grant holds.
@@ -39,7 +36,7 @@ func scopeLabel(s approvals.GrantScope, project string) string {
 // scope it says that no rule can be made. below starts it with edits below the file's folder,
 // in this thread, for an hour.
 func GrantModal(a approvals.Approval, offers []view.GrantOffer, scopes []approvals.GrantScope, below bool, o Options) slack.ModalViewRequest {
-	v := modal("Always allow", view.CallbackGrant, view.Ref(a))
+	v := modal("Always allow", "Approve & allow", view.CallbackGrant, view.Ref(a))
 	c := cardOf(a, o)
 	c.asked(600)
 	if len(offers) == 0 || len(scopes) == 0 {
@@ -48,7 +45,6 @@ func GrantModal(a approvals.Approval, offers []view.GrantOffer, scopes []approva
 		v.Blocks.BlockSet = c.blocks
 		return v
 	}
-	v.Submit = plain("Approve & allow", modalTitle)
 	var rules []*slack.OptionBlockObject
 	for i, offer := range offers[:min(len(offers), view.OptionsMax)] {
 		c.offer(i+1, offer)
@@ -86,9 +82,7 @@ func (c *card) asked(most int) {
 	s := c.subjectOf(c.a, objectMax)
 	c.section(joinNonEmpty("\n", c.headline(s), c.risks()))
 	c.showInput(s, most)
-	if w := s.warnings(); w != "" {
-		c.section(w)
-	}
+	c.section(s.warnings())
 }
 
 // offer shows a rule as a whole: its number, its pattern, and what it allows.
@@ -173,8 +167,7 @@ func (c *card) offerLabel(number int, g view.GrantOffer) *slack.TextBlockObject 
 // or its first page and how to see the rest, what is risky, why it is asked, and a
 // box that must be ticked.
 func ConfirmModal(a approvals.Approval, o Options) slack.ModalViewRequest {
-	v := modal("Approve this?", view.CallbackConfirm, view.Ref(a))
-	v.Submit = plain("Approve", modalTitle)
+	v := modal("Approve this?", "Approve", view.CallbackConfirm, view.Ref(a))
 	c := cardOf(a, o)
 	chunks, deceits := inputChunksOf(a, o)
 	s := c.subjectOf(a, objectMax)
@@ -182,9 +175,7 @@ func ConfirmModal(a approvals.Approval, o Options) slack.ModalViewRequest {
 	c.context(c.origin(200), c.grounds(300), c.deciders())
 	loses, _ := view.Dangers(a, o.redact)
 	c.section("⚠️ *" + strings.ReplaceAll(mrkdwn.Escape(loses), "*", "") + "*")
-	if w := s.warnings(newWarnings(deceits, s.cautions)...); w != "" {
-		c.section(w)
-	}
+	c.section(s.warnings(newWarnings(deceits, s.cautions)...))
 	_, _, shown := pageOf(chunks, 0)
 	addChunks(c.add, c.id, shown)
 	if left := characters(chunks[len(shown):]); left > 0 {

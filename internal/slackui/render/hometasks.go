@@ -14,9 +14,6 @@ import (
 	"deckhand/internal/store/threads"
 )
 
-// The tab's menus and buttons.
-const ()
-
 func addThreads(h view.Home, add func(slack.Block)) {
 	add(slack.NewActionBlock("home:choice", homeMenus(h)...))
 	if len(h.Threads) == 0 {

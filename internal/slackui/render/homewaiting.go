@@ -71,9 +71,7 @@ func waitingBlocks(w view.HomeApproval, number string, redact func(string) strin
 		if a.ToolChange != nil {
 			c.section("⚠️ What the model is told of this tool is not what was allowed. *View all* shows both texts; it is decided in its thread.")
 		}
-		if warns := s.warnings(); warns != "" {
-			c.section(warns)
-		}
+		c.section(s.warnings())
 		c.context(c.reason(s, 160), joinFacts(c.facts(s, 300), 300))
 	} else {
 		c.section(joinNonEmpty("\n", numbered+capital(c.brief(150)), c.risks()))

@@ -26,7 +26,7 @@ const (
 // page is, and has buttons to turn pages when there is more than one.
 func ApprovalInput(a approvals.Approval, page int, o Options) slack.ModalViewRequest {
 	chunks, deceits := inputChunksOf(a, o)
-	v := modal("The whole input", view.CallbackInput, view.InputPage{ApprovalID: a.ID, Page: page}.String())
+	v := modal("The whole input", "", view.CallbackInput, view.InputPage{ApprovalID: a.ID, Page: page}.String())
 	c := cardOf(a, o)
 	showPages(&v, chunks, page, pages{
 		heading: "*" + mrkdwn.Escape(view.ToolName(a.ToolName)) + "*", of: "in all fields", note: c.allGrounds(a.Terms, 600),
@@ -46,7 +46,7 @@ type pages struct {
 // showPages fills a window with a page of pieces, the nearest that there is to the one asked for.
 func showPages(v *slack.ModalViewRequest, chunks []chunk, page int, p pages) {
 	page, all, shown := pageOf(chunks, page)
-	v.Submit, v.Close, v.PrivateMetadata = nil, plain("Close", modalTitle), p.at(page)
+	v.PrivateMetadata = p.at(page)
 	add := func(b slack.Block) { v.Blocks.BlockSet = append(v.Blocks.BlockSet, b) }
 	id := func() string { return "in:" + strconv.Itoa(page) + ":" + strconv.Itoa(len(v.Blocks.BlockSet)) }
 	where := "All of it."
@@ -88,7 +88,7 @@ func TurnDiff(turn int64, p *forges.Push, page int, o Options) slack.ModalViewRe
 	if p.Unknown != "" {
 		heading = "The diff could not be read"
 	}
-	v := modal("The diff", view.CallbackDiff, "")
+	v := modal("The diff", "", view.CallbackDiff, "")
 	showPages(&v, chunks, page, pages{
 		heading: "*" + heading + "*", of: "in all files",
 		note: "As it was at the end of the turn, compared with the forge.", deceits: found,
@@ -219,15 +219,22 @@ func textChunks(label, s string, o Options) (out []chunk, found plaintext.Deceit
 	return out, found
 }
 
-func modal(title, callback, metadata string) slack.ModalViewRequest {
-	return slack.ModalViewRequest{
-		Type:            slack.VTModal,
-		Title:           plain(title, modalTitle),
-		Submit:          plain("Send", modalTitle),
-		Close:           plain("Cancel", modalTitle),
-		CallbackID:      callback,
-		PrivateMetadata: metadata,
+// modal is a form with a button that sends it, or, where that has no name, a window to be read.
+func modal(title, submit, callback, metadata string) slack.ModalViewRequest {
+	v := slack.ModalViewRequest{
+		Type: slack.VTModal, Title: plain(title, modalTitle), Close: plain("Close", modalTitle), CallbackID: callback, PrivateMetadata: metadata,
 	}
+	if submit != "" {
+		v.Submit, v.Close = plain(submit, modalTitle), plain("Cancel", modalTitle)
+	}
+	return v
+}
+
+// longText is an input for several lines.
+func longText(action string, most int) *slack.PlainTextInputBlockElement {
+	input := slack.NewPlainTextInputBlockElement(nil, action)
+	input.Multiline, input.MaxLength = true, most
+	return input
 }
 
 // DenyReason is the modal that asks why an approval is denied, or, for a plan,
@@ -237,24 +244,20 @@ func DenyReason(a approvals.Approval, o Options) slack.ModalViewRequest {
 	if a.Kind == approvals.Plan {
 		title, label, hint = "Keep planning", "What should be different?", "Deckhand passes it on to the model, which goes on planning."
 	}
-	v := modal(title, view.CallbackDenyReason, a.ID)
-	v.Submit = plain(title, modalTitle)
+	v := modal(title, title, view.CallbackDenyReason, a.ID)
 	if a.Kind == approvals.Tool {
 		c := cardOf(a, o)
 		c.asked(600)
 		v.Blocks.BlockSet = c.blocks
 	}
-	input := slack.NewPlainTextInputBlockElement(nil, view.ReasonAction)
-	input.Multiline = true
-	input.MaxLength = 2000
-	v.Blocks.BlockSet = append(v.Blocks.BlockSet, slack.NewInputBlock(view.ReasonBlock, plain(label, 2000), plain(hint, 2000), input))
+	v.Blocks.BlockSet = append(v.Blocks.BlockSet, slack.NewInputBlock(view.ReasonBlock, plain(label, 2000), plain(hint, 2000), longText(view.ReasonAction, 2000)))
 	return v
 }
 
 // AnswerOther is the modal in which questions are answered in one's own words, or
 // by the choices on the card.
 func AnswerOther(a approvals.Approval, o Options) slack.ModalViewRequest {
-	v := modal("Answer", view.CallbackAnswer, a.ID)
+	v := modal("Answer", "Send", view.CallbackAnswer, a.ID)
 	list, _, err := view.Questions(a)
 	if err != nil || len(list) > questionsMax {
 		v.Submit = nil
@@ -270,10 +273,7 @@ func AnswerOther(a approvals.Approval, o Options) slack.ModalViewRequest {
 			pick.Optional = true
 			v.Blocks.BlockSet = append(v.Blocks.BlockSet, pick)
 		}
-		text := slack.NewPlainTextInputBlockElement(nil, view.ActionOther)
-		text.Multiline = true
-		text.MaxLength = 2000
-		own := slack.NewInputBlock("o"+n, plain("In your own words", 2000), nil, text)
+		own := slack.NewInputBlock("o"+n, plain("In your own words", 2000), nil, longText(view.ActionOther, 2000))
 		own.Optional = true
 		v.Blocks.BlockSet = append(v.Blocks.BlockSet, own)
 	}

@@ -39,8 +39,7 @@ func stepsButton(turnID int64) *slack.ButtonBlockElement {
 // million characters. All of it is shown as text that can
 // do nothing.
 func Steps(s view.Steps, o Options) slack.ModalViewRequest {
-	v := modal("Steps of this turn", view.CallbackSteps, s.Page.String())
-	v.Submit, v.Close = nil, plain("Close", modalTitle)
+	v := modal("Steps of this turn", "", view.CallbackSteps, s.Page.String())
 	w := &stepsWindow{shown: s, o: o, v: &turnWords{o: o, workspace: o.Workspace, ended: !s.Steps.Running}}
 	switch {
 	case s.Page.Step == 0:

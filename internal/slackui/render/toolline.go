@@ -290,16 +290,7 @@ func firstLine(s string) string {
 	return strings.TrimSpace(line)
 }
 
-func countLines(s string) int {
-	if s == "" {
-		return 0
-	}
-	n := strings.Count(s, "\n")
-	if !strings.HasSuffix(s, "\n") {
-		n++
-	}
-	return n
-}
+func countLines(s string) int { return len(splitLines(s)) }
 
 // bytesOf writes a size for people.
 func bytesOf(n int) string {
