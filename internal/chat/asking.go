@@ -34,9 +34,8 @@ const (
 // askedPost stands before the event id of a message that was asked for in a modal.
 const askedPost = "asked/"
 
-const (
-	aboutMost = 8 << 10 // bytes of the message that is asked about
-)
+// aboutMost is how much is read of the message that is asked about, in bytes.
+const aboutMost = 8 << 10
 
 // onShortcut opens the modal in which somebody asks for work.
 func (a prompter) onShortcut(ctx context.Context, in *Incoming) (outcome string, err error) {
@@ -162,28 +161,32 @@ func (a prompter) onAskSubmission(ctx context.Context, in *Incoming) (outcome st
 	if place.TS != "" {
 		about = a.readAbout(ctx, place)
 	}
-	return "asked", a.takeAsked(ctx, in, ts, prompt, about)
+	_, err = a.takeAs(ctx, in, ts, Message{Said: prompt, About: about})
+	return "asked", err
 }
 
 // readAbout reads the message that is asked about.
 func (a prompter) readAbout(ctx context.Context, place view.AskPlace) *About {
-	found, err := a.screen.History(ctx, One(place.Channel, place.Thread, place.TS))
+	m, err := a.postAt(ctx, place.Channel, place.Thread, place.TS)
 	if err != nil {
 		a.c.Log.Warn("read the message that somebody asks about", zap.Error(err))
 	}
-	for _, m := range found.Posts {
-		if m.TS == place.TS {
-			return &About{User: m.User, Text: m.Text, Files: m.Files}
-		}
-	}
-	return &About{}
+	return aboutPost(m)
 }
 
-// takeAsked takes what was posted for somebody into the inbox, as a message of theirs.
-func (a prompter) takeAsked(ctx context.Context, in *Incoming, ts, prompt string, about *About) error {
-	_, err := a.takeAs(ctx, in, ts, Message{Said: prompt, About: about})
-	return err
+// postAt is a message as it stands; the zero value where there is none.
+func (a *gate) postAt(ctx context.Context, channel, thread, ts string) (Post, error) {
+	found, err := a.screen.History(ctx, One(channel, thread, ts))
+	for _, m := range found.Posts {
+		if m.TS == ts {
+			return m, err
+		}
+	}
+	return Post{}, err
 }
+
+// aboutPost is a message as what somebody asks about.
+func aboutPost(m Post) *About { return &About{User: m.User, Text: m.Text, Files: m.Files} }
 
 // takeAs takes a message into the inbox as one of whoever acts that mentions us, see
 // [Screen.Payload]. fresh is false if it was taken in before.

@@ -244,12 +244,8 @@ func (a router) onMessage(ctx context.Context, in *Incoming) (outcome string, er
 	if in.Message.ForModel || theirs {
 		c = nil
 	} else if c == nil && len(in.Message.Files) == 0 && report.MayAsk(text) {
-		asks, err := a.costs.Asks(ctx, in.Row.UserID, placeOf(in, thread), text)
-		if err != nil {
+		if c, err = a.asksCosts(ctx, in, thread, text); err != nil {
 			return "", err
-		}
-		if asks {
-			c = &spoken{command: a.table.commands.named("costs"), rest: text, guessed: true}
 		}
 	}
 	var to aim
@@ -313,12 +309,8 @@ func (a router) onSlash(ctx context.Context, in *Incoming) (outcome string, err 
 	text := a.screen.Said(in.Command.Text)
 	c := a.table.commands.find(text)
 	if c == nil && report.MayAsk(text) {
-		asks, err := a.costs.Asks(ctx, in.Row.UserID, placeOf(in, threads.Thread{}), text)
-		if err != nil {
+		if c, err = a.asksCosts(ctx, in, threads.Thread{}, text); err != nil {
 			return "", err
-		}
-		if asks {
-			c = &spoken{command: a.table.commands.named("costs"), rest: text}
 		}
 	}
 	act := access.See
@@ -404,6 +396,14 @@ func (a prompter) giveToModel(ctx context.Context, in *Incoming, ts, project str
 	}
 	a.inbox.lookAgain(0)
 	return "given to the model", nil
+}
+
+// asksCosts is the command that a question about costs stands for; nil for no such question.
+func (a router) asksCosts(ctx context.Context, in *Incoming, thread threads.Thread, text string) (*spoken, error) {
+	if asks, err := a.costs.Asks(ctx, in.Row.UserID, placeOf(in, thread), text); err != nil || !asks {
+		return nil, err
+	}
+	return &spoken{command: a.table.commands.named("costs"), rest: text, guessed: true}, nil
 }
 
 // placeOf is where a question about costs is asked. Outside of threads only the person sees

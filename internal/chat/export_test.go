@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"encoding/json"
 
 	"golang.org/x/time/rate"
 
@@ -29,6 +30,11 @@ func (h ByHand) TakeDue(ctx context.Context) { keeper(h).takeDue(ctx); h.Wait() 
 func (h ByHand) MoveCursor(ctx context.Context) { listener(h).moveCursor(ctx, false) }
 
 func (h ByHand) ScanNext(ctx context.Context) bool { return listener(h).scanNext(ctx) }
+
+// Queued is what the queue shows of a message that waits.
+func (h ByHand) Queued(payload json.RawMessage) string {
+	return queuePosts{h.posts}.saidIn(inbox.QueuedPrompt{Kind: inbox.Message, Payload: payload})
+}
 
 // Changes has posts that wait say what their authors made of them meanwhile.
 func (h ByHand) Changes(ctx context.Context, l inbox.Scan) error {

@@ -42,7 +42,7 @@ func (a rater) onFeedbackSubmission(ctx context.Context, in *Incoming) (outcome 
 
 // saveFeedback notes what a person thinks of an answer, if they may see it.
 func (a rater) saveFeedback(ctx context.Context, in *Incoming, f turns.Feedback) (outcome string, err error) {
-	if _, refused, err := a.ofTurn(ctx, in, f.TurnID, access.See); err != nil || refused != "" {
+	if _, refused, err := prompter(a).ofTurn(ctx, in, f.TurnID, access.See); err != nil || refused != "" {
 		return refused, err
 	}
 	f.UserID = in.Row.UserID

@@ -91,14 +91,19 @@ func (a steerer) onForkCommand(ctx context.Context, in *Incoming, words string) 
 // untilSaved waits until what the thread's last turn has made is saved, for some time: a thread
 // that has made nothing has nothing saved.
 func (a steerer) untilSaved(ctx context.Context, threadID int64) {
-	ctx, cancel := context.WithTimeout(ctx, savedWait)
+	until(ctx, savedWait, savedEvery, func(ctx context.Context) bool {
+		saved, err := a.c.Store.WorkSaved(ctx, threadID)
+		return err == nil && saved
+	})
+}
+
+// until asks again and again, for some time, whether something is done.
+func until(ctx context.Context, most, every time.Duration, done func(context.Context) bool) {
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	tick := time.NewTicker(savedEvery)
+	tick := time.NewTicker(every)
 	defer tick.Stop()
-	for {
-		if saved, err := a.c.Store.WorkSaved(ctx, threadID); err == nil && saved {
-			return
-		}
+	for !done(ctx) {
 		select {
 		case <-ctx.Done():
 			return

@@ -435,3 +435,19 @@ func TestAFaultEndsNoBot(t *testing.T) {
 		t.Error("the next message was not worked on")
 	}
 }
+
+// The queue has the words of a message that waits, and the names of its files, made safe.
+func TestTheQueueNamesFiles(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t)
+	files := []object{{"id": "F1", "name": "up/a\u202e\"b\".png"}, {"id": "F2", "name": "c.txt"}}
+	for text, want := range map[string]string{
+		" look <https://example.com|at example.com>": "look at example.com (https://example.com) 📎 \"a_b_.png\", \"c.txt\"",
+		"": "📎 \"a_b_.png\", \"c.txt\"",
+	} {
+		in := o.event(object{"user": slack.UserLinus, "channel": slack.ChannelEngineering, "ts": "5.0", "text": "<@" + slack.BotUser + ">" + text, "files": files})
+		if got := o.hand.Queued(in.Row.Payload); got != want {
+			t.Errorf("the queue shows %q, want %q", got, want)
+		}
+	}
+}

@@ -29,19 +29,14 @@ func (a reader) linked(ctx context.Context, in *Incoming, text string) string {
 			b.WriteString(name + ", is not given to you: whoever writes to you cannot read it.]\n")
 			continue
 		}
-		record, err := a.screen.History(ctx, One(l.Channel, l.Thread, l.TS))
-		found := false
-		for _, r := range record.Posts {
-			if r.TS == l.TS {
-				said, _ := a.quotePost(ctx, r, "")
-				b.WriteString(name + ", for context only; " + noOrders + said)
-				found = true
-			}
-		}
-		if !found {
+		post, err := a.postAt(ctx, l.Channel, l.Thread, l.TS)
+		if post.TS == "" {
 			a.c.Log.Warn("read a linked message", zap.String("channel", l.Channel), zap.String("ts", l.TS), zap.Error(err))
 			b.WriteString(name + ", could not be read: Deckhand has to be a member of that channel.]\n")
+			continue
 		}
+		said, _ := a.quotePost(ctx, post, "")
+		b.WriteString(name + ", for context only; " + noOrders + said)
 	}
 	if b.Len() > 0 {
 		b.WriteString("[The message to you:]\n")

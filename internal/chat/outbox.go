@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -270,10 +271,7 @@ func (o *Outbox) note(ctx context.Context) {
 
 func (o *Outbox) renew(ctx context.Context) {
 	o.mu.Lock()
-	ids := make([]int64, 0, len(o.inHand))
-	for id := range o.inHand {
-		ids = append(ids, id)
-	}
+	ids := slices.Collect(maps.Keys(o.inHand))
 	o.mu.Unlock()
 	if len(ids) > 0 {
 		o.ask(ctx, "keep what is being sent", func(ctx context.Context) error { return o.app.c.Store.HoldOutbox(ctx, ids) })

@@ -20,7 +20,7 @@ import (
 // onOpenPullClick gives the thread the work of opening a pull request, as whoever pressed.
 func (a puller) onOpenPullClick(ctx context.Context, in *Incoming) (outcome string, err error) {
 	turnID := Numbered(in.Click.Value)
-	thread, refused, err := a.ofTurn(ctx, in, turnID, access.Prompt)
+	thread, refused, err := prompter(a).ofTurn(ctx, in, turnID, access.Prompt)
 	if err != nil || refused != "" {
 		return refused, err
 	}
@@ -62,7 +62,7 @@ func (a puller) onPullClick(ctx context.Context, in *Incoming) (outcome string, 
 
 // pressed makes a prompt of a button, as whoever pressed it.
 func (a puller) pressed(ctx context.Context, in *Incoming, thread threads.Thread, label, text string) (outcome string, err error) {
-	return a.give(ctx, in, thread, inbox.NewPrompt{Text: fmt.Sprintf("[%s pressed %s:]\n%s", a.nameOf(ctx, in), label, text)})
+	return prompter(a).give(ctx, in, thread, inbox.NewPrompt{Text: fmt.Sprintf("[%s pressed %s:]\n%s", a.nameOf(ctx, in), label, text)})
 }
 
 // NameOf implements [pulls.People].

@@ -36,15 +36,9 @@ func (a prompter) onReaction(ctx context.Context, in *Incoming) (outcome string,
 	if do == ReactionBegins {
 		act = access.Prompt
 	}
-	found, err := a.screen.History(ctx, One(in.Row.ChannelID, in.Row.TS, in.Row.TS))
+	m, err := a.postAt(ctx, in.Row.ChannelID, in.Row.TS, in.Row.TS)
 	if _, passes := a.screen.Passes(err); passes {
 		return "", fmt.Errorf("read the message that has an emoji: %w", err)
-	}
-	var m Post
-	for _, is := range found.Posts {
-		if is.TS == in.Row.TS {
-			m = is
-		}
 	}
 	if err != nil || m.TS == "" {
 		a.c.Log.Warn("read the message that has an emoji", zap.Error(err))
@@ -72,7 +66,8 @@ func (a prompter) onReaction(ctx context.Context, in *Incoming) (outcome string,
 	if err != nil {
 		return "", err
 	}
-	return "asked", a.takeAsked(ctx, in, ts, aboutReacted, &About{User: m.User, Text: m.Text, Files: m.Files})
+	_, err = a.takeAs(ctx, in, ts, Message{Said: aboutReacted, About: aboutPost(m)})
+	return "asked", err
 }
 
 // beginOwn takes a person's own message as if it mentioned us.

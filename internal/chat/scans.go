@@ -275,7 +275,8 @@ func (k *scanner) channel(ctx context.Context, channel string, served []string) 
 	return nil
 }
 
-// history reads a conversation's own messages, in any order.
+// history reads a conversation's own messages, or a thread's, in any order. ok is false where Slack shows
+// no more of them.
 func (k *scanner) history(ctx context.Context, channel string, p History, pages int) (out []Post, ok bool, err error) {
 	p.Channel, p.Limit = channel, pageSize
 	for range pages {
@@ -285,7 +286,7 @@ func (k *scanner) history(ctx context.Context, channel string, p History, pages 
 			return err
 		})
 		if err != nil || !ok {
-			return nil, false, err
+			return out, false, err
 		}
 		out = append(out, page.Posts...)
 		if p.Cursor = page.Next; !page.More || p.Cursor == "" {
@@ -297,21 +298,9 @@ func (k *scanner) history(ctx context.Context, channel string, p History, pages 
 
 // thread looks through a thread.
 func (k *scanner) thread(ctx context.Context, channel, root string) error {
-	var posts []Post
-	p := History{Channel: channel, Thread: root, Oldest: k.oldest, Limit: pageSize}
-	for range pagesMost {
-		var page Found
-		ok, err := k.ask(ctx, channel, func() (err error) {
-			page, err = k.app.screen.History(ctx, p)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		posts, p.Cursor = append(posts, page.Posts...), page.Next
-		if !ok || !page.More || p.Cursor == "" {
-			break
-		}
+	posts, _, err := k.history(ctx, channel, History{Thread: root, Oldest: k.oldest}, pagesMost)
+	if err != nil {
+		return err
 	}
 	if err := k.take(ctx, channel, posts); err != nil {
 		return err

@@ -79,19 +79,13 @@ func (a steerer) lookAtServers(ctx context.Context, t threads.Thread, was inbox.
 	if err := a.c.Store.Notify(ctx, pg.Notice{Kind: pg.NoticeServers, ThreadID: t.ID}); err != nil {
 		return was, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, serversWait)
-	defer cancel()
-	tick := time.NewTicker(serversEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return was, nil
-		case <-tick.C:
-			now, err := a.c.Store.Steering(ctx, t.ID)
-			if err == nil && !now.MCPSeenAt.Equal(was.MCPSeenAt) {
-				return now, nil
-			}
+	now := was
+	until(ctx, serversWait, serversEvery, func(ctx context.Context) bool {
+		s, err := a.c.Store.Steering(ctx, t.ID)
+		if err == nil {
+			now = s
 		}
-	}
+		return !now.MCPSeenAt.Equal(was.MCPSeenAt)
+	})
+	return now, nil
 }

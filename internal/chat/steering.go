@@ -209,11 +209,11 @@ func (a steerer) order(ctx context.Context, in *Incoming, t threads.Thread, text
 	if in.Message != nil && in.Row.WaitsSince.IsZero() {
 		a.screen.React(in.Row.ChannelID, in.Row.TS, Heard, nil)
 	}
-	return a.give(ctx, in, t, inbox.NewPrompt{Text: text, Files: files, Edits: in.Row.Edits})
+	return prompter(a).give(ctx, in, t, inbox.NewPrompt{Text: text, Files: files, Edits: in.Row.Edits})
 }
 
 // give gives a thread's session a prompt of whoever acts.
-func (a *Chat) give(ctx context.Context, in *Incoming, t threads.Thread, p inbox.NewPrompt) (outcome string, err error) {
+func (a prompter) give(ctx context.Context, in *Incoming, t threads.Thread, p inbox.NewPrompt) (outcome string, err error) {
 	p.InboxID, p.Thread, p.Project, p.UserID, p.UUID = in.Row.ID, t.Key(), t.Project, in.Row.UserID, uuid.NewString()
 	_, ok, err := a.c.Store.AcceptPrompt(ctx, p)
 	if err != nil {

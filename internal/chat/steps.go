@@ -40,7 +40,7 @@ func (a *viewer) onStepsClick(ctx context.Context, in *Incoming) (outcome string
 	if !ok {
 		return "", fmt.Errorf("the button's value is no page of steps: %q", in.Click.Value)
 	}
-	thread, refused, err := a.ofTurn(ctx, in, page.Turn, access.See)
+	thread, refused, err := prompter{a.Chat}.ofTurn(ctx, in, page.Turn, access.See)
 	if err != nil || refused != "" {
 		return refused, err
 	}
@@ -70,7 +70,7 @@ func (a *viewer) onDiffClick(ctx context.Context, in *Incoming) (outcome string,
 	if !ok {
 		return "", fmt.Errorf("the button's value is no page of a diff: %q", in.Click.Value)
 	}
-	if _, refused, err := a.ofTurn(ctx, in, page.Turn, access.See); err != nil || refused != "" {
+	if _, refused, err := (prompter{a.Chat}).ofTurn(ctx, in, page.Turn, access.See); err != nil || refused != "" {
 		return refused, err
 	}
 	push, err := a.c.Store.Diff(ctx, page.Turn)
@@ -90,15 +90,15 @@ func (a *viewer) onDiffClick(ctx context.Context, in *Incoming) (outcome string,
 
 // ofTurn is the thread of a turn, for whoever presses a button below it or in a window about it, or
 // sends a form about it, if they may do that. Else they are told why not, and refused says so.
-func (a *Chat) ofTurn(ctx context.Context, in *Incoming, turnID int64, act access.Act) (t threads.Thread, refused string, err error) {
+func (a prompter) ofTurn(ctx context.Context, in *Incoming, turnID int64, act access.Act) (t threads.Thread, refused string, err error) {
 	t, err = a.c.Store.ThreadOfTurn(ctx, turnID)
 	window := in.Click != nil && in.Click.Window.ID != ""
-	// A number of a turn that was learnt elsewhere gives no right to it.
-	elsewhere := in.Click != nil && !window && (t.ChannelID != in.Row.ChannelID || t.ThreadTS != in.Row.ThreadTS)
+	// A number of a turn that was learnt elsewhere gives no right to it; work is given in the thread itself.
+	elsewhere := in.Click != nil && !window && (t.ChannelID != in.Row.ChannelID || act == access.Prompt && t.ThreadTS != in.Row.ThreadTS)
 	switch {
 	case errors.Is(err, pg.ErrNotFound), err == nil && elsewhere:
 		a.Answer(in, "This button does not belong to a turn here.")
-		return t, "wrong turn", nil
+		return t, "refused", nil
 	case err != nil:
 		return t, "", err
 	case in.Submission != nil:

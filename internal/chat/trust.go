@@ -128,13 +128,9 @@ func (a steerer) showTrust(in *Incoming, t threads.Thread, now, next approvals.T
 
 // hidden are the files of which something that has changed is not shown, as it looks like a secret.
 func (a steerer) hidden(from, to map[string]string) (names []string) {
-	all := map[string]bool{}
-	for name := range from {
-		all[name] = true
-	}
-	for name := range to {
-		all[name] = true
-	}
+	all := map[string]string{}
+	maps.Copy(all, from)
+	maps.Copy(all, to)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		diff := plaintext.Visible(trust.Diff(map[string]string{name: from[name]}, map[string]string{name: to[name]}))
 		if a.c.Redact(diff) != diff {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -69,26 +70,15 @@ type inboxKeeper struct {
 	holder string         // the replica's name, and this registration's of it
 	look   chan struct{}  // has a token when there may be something to act on
 
+	busy atomic.Int32 // rows that are acted on
+
 	mu       sync.Mutex
-	busy     int
 	unstored []*Incoming // messages that the database did not take, the oldest first
 }
 
 // lookAgain has the inbox looked into after a while.
 func (k *inboxKeeper) lookAgain(after time.Duration) {
-	time.AfterFunc(after, func() {
-		select {
-		case k.look <- struct{}{}:
-		default:
-		}
-	})
-}
-
-// free is how many rows may be acted on beside those that are.
-func (k *inboxKeeper) free() int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return inboxAtOnce - k.busy
+	time.AfterFunc(after, func() { signal(k.look) })
 }
 
 // keepsUnstored reports whether messages wait in memory for the database.
@@ -96,19 +86,6 @@ func (k *inboxKeeper) keepsUnstored() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return len(k.unstored) > 0
-}
-
-func (k *inboxKeeper) begin() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.busy++
-}
-
-func (k *inboxKeeper) end() {
-	k.mu.Lock()
-	k.busy--
-	k.mu.Unlock()
-	k.lookAgain(0)
 }
 
 // work acts on an envelope that is in the inbox.
@@ -204,7 +181,7 @@ func (a keeper) keepInbox(ctx context.Context) {
 
 // takeDue begins to act on what is due, as far as there is room.
 func (a keeper) takeDue(ctx context.Context) {
-	free := a.inbox.free()
+	free := inboxAtOnce - int(a.inbox.busy.Load())
 	if free <= 0 {
 		return // whoever ends looks again
 	}
@@ -234,10 +211,13 @@ func (a keeper) begin(ctx context.Context, in *Incoming) {
 	if in.Row.Kind == inbox.Message {
 		enter, leave = a.inbox.lanes.reserve(in.Row.ChannelID + "/" + in.Row.ThreadTS)
 	}
-	a.inbox.begin()
+	a.inbox.busy.Add(1)
 	a.inbox.acting.Go(func() {
-		defer a.inbox.end()
-		defer leave()
+		defer func() {
+			leave()
+			a.inbox.busy.Add(-1)
+			a.inbox.lookAgain(0)
+		}()
 		enter()
 		a.work(context.WithoutCancel(ctx), in)
 	})
