@@ -95,34 +95,34 @@ func allCommands(a *Chat) commands {
 		},
 		{
 			name: "effort", act: access.Prompt, inThread: true, steers: true, form: form(`([A-Za-z]*)[.!?…]*`),
-			run:  s.onEffortCommand,
+			run:  s.session(s.onEffortCommand),
 			help: view.HelpLine{Say: []string{"effort high", "effort low", "effort default"}, Means: "how much the model thinks"},
 		},
 		{
 			name: "plan", act: access.Prompt, inThread: true, steers: true, form: form(`()`),
-			run: func(ctx context.Context, in *Incoming, _ string) (string, error) {
-				return s.onModeCommand(ctx, in, agent.ModePlan)
-			},
+			run: s.session(func(ctx context.Context, in *Incoming, t threads.Thread, _ string) (string, error) {
+				return s.onModeCommand(ctx, in, t, agent.ModePlan)
+			}),
 			help: view.HelpLine{Say: []string{"plan"}, Means: "have the next work planned first, for approval"},
 		},
 		{
 			name: "mode", act: access.Prompt, inThread: true, steers: true, form: form(`([A-Za-z]*)[.!?…]*`),
-			run:  s.onModeCommand,
+			run:  s.session(s.onModeCommand),
 			help: view.HelpLine{Say: []string{"mode default", "mode plan"}, Means: "end that, or begin it"},
 		},
 		{
 			name: "retry", act: access.Prompt, inThread: true, steers: true, form: form(`()`),
-			run:  s.onRetryCommand,
+			run:  s.session(s.onRetryCommand),
 			help: view.HelpLine{Say: []string{"retry"}, Means: "do the last message again, as yours"},
 		},
 		{
 			name: "rewind", act: access.Prompt, inThread: true, steers: true, form: form(`((?:(?:back|[1-9][0-9]*)(?: +yes +[0-9]+ +[0-9a-f-]+)?)?)[.!?…]*`),
-			run:  s.onRewindCommand,
+			run:  s.session(s.onRewindCommand),
 			help: view.HelpLine{Say: []string{"rewind", "rewind back"}, Means: "take the thread back to before a message: files, branch and conversation, after a look at what would change; or undo that"},
 		},
 		{
 			name: "fork", act: access.Prompt, inThread: true, steers: true, form: form(`((?:from|[1-9][0-9]*)?)[.!?…]*`),
-			run:  s.onForkCommand,
+			run:  s.session(s.onForkCommand),
 			help: view.HelpLine{Say: []string{"fork", "fork from"}, Means: "begin another thread with this one's conversation and files, as they are now or were after a message"},
 		},
 		{
@@ -132,7 +132,7 @@ func allCommands(a *Chat) commands {
 		},
 		{
 			name: "sessions", act: access.See, inThread: true, steers: true, form: form(`()`),
-			run:  s.onSessionsCommand,
+			run:  s.session(s.onSessionsCommand),
 			help: view.HelpLine{Say: []string{"sessions"}, Means: "the sessions that this thread had, and what they cost"},
 		},
 		{
@@ -147,12 +147,12 @@ func allCommands(a *Chat) commands {
 		},
 		{
 			name: "mcp", act: access.Prompt, inThread: true, steers: true, form: form(`((?:(?:off|on|reconnect) +[a-z0-9-]+)?)[.!?…]*`),
-			run:  s.onMCPCommand,
+			run:  s.session(s.onMCPCommand),
 			help: view.HelpLine{Say: []string{"mcp", "mcp off linear", "mcp on linear", "mcp reconnect linear"}, Means: "the MCP servers of this thread: how they are, switch one off or on, connect it again"},
 		},
 		{
 			name: "trust", act: access.Administer, inThread: true, steers: true, form: form(`((?:(?:yes|no) +[a-z]+ +[0-9a-f]{64})?)[.!?…]*`),
-			run:  s.onTrustCommand,
+			run:  s.session(s.onTrustCommand),
 			help: view.HelpLine{Say: []string{"trust"}, Means: "see which commands, agents and skills the repository brings, and agree to them (for admins)"},
 		},
 		{

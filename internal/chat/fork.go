@@ -12,6 +12,7 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/store"
 	"deckhand/internal/store/pg"
+	"deckhand/internal/store/threads"
 )
 
 const (
@@ -24,11 +25,7 @@ const (
 // onForkCommand begins a thread in the channel that has the conversation and the files of the
 // one in which it is said, as they are kept, or were after a turn, and links the two. Done again after a crash, it
 // finds the post that it has made, and the thread of it.
-func (a steerer) onForkCommand(ctx context.Context, in *Incoming, words string) (outcome string, err error) {
-	t, ok, err := a.threadOf(ctx, in)
-	if err != nil || !ok {
-		return "no session", err
-	}
+func (a steerer) onForkCommand(ctx context.Context, in *Incoming, t threads.Thread, words string) (outcome string, err error) {
 	last, err := a.c.Store.LastPrompt(ctx, t.ID)
 	switch {
 	case errors.Is(err, pg.ErrNotFound):
@@ -43,7 +40,7 @@ func (a steerer) onForkCommand(ctx context.Context, in *Incoming, words string) 
 	var after *store.Point
 	session := uuid.NewString()
 	if words != "" {
-		_, h, ok, err := a.past(ctx, in, "fork")
+		h, ok, err := a.past(ctx, in, t, "fork")
 		if err != nil || !ok {
 			return "no fork", err
 		}

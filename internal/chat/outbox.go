@@ -143,16 +143,21 @@ func (o *Outbox) run(key threads.ThreadKey) {
 
 // Ended notes what became of an outbox row. It reports false when it is to be sent again.
 func (o *Outbox) Ended(w outbox.Row, err error) bool {
+	return o.settle(w.ID, err, func() { o.over = append(o.over, w.ID) },
+		zap.String("kind", string(w.Kind)), zap.String("channel", w.ChannelID), zap.String("thread", w.ThreadTS), zap.Int64("turn", w.TurnID))
+}
+
+// settle notes, by note, what became of a row, which about is of. It reports false when it is to be sent again.
+func (o *Outbox) settle(id int64, err error, note func(), about ...zap.Field) bool {
 	if err != nil && o.mayPass(err) {
-		o.PutBack(w.ID)
+		o.PutBack(id)
 		return false
 	}
 	if err != nil {
-		o.app.c.Log.Error("something that people were to see cannot be shown to them, and is given up", zap.Int64("outbox", w.ID), zap.String("kind", string(w.Kind)),
-			zap.String("channel", w.ChannelID), zap.String("thread", w.ThreadTS), zap.Int64("turn", w.TurnID), zap.Error(err))
+		o.app.c.Log.With(about...).Error("something that people were to see cannot be shown to them, and is given up", zap.Int64("outbox", id), zap.Error(err))
 	}
 	o.mu.Lock()
-	o.over = append(o.over, w.ID)
+	note()
 	o.mu.Unlock()
 	o.signal()
 	return true
@@ -184,18 +189,7 @@ func (o *Outbox) Showing(s outbox.Shown) (end func(error)) {
 	}
 	o.Keep(s.UpTo)
 	return func(err error) {
-		if err != nil && o.mayPass(err) {
-			o.PutBack(s.UpTo)
-			return
-		}
-		if err != nil {
-			o.app.c.Log.Error("something that people were to see cannot be shown to them, and is given up", zap.String("kind", string(s.Kind)),
-				zap.String("of", s.Subject), zap.Error(err))
-		}
-		o.mu.Lock()
-		o.shown = append(o.shown, s)
-		o.mu.Unlock()
-		o.signal()
+		o.settle(s.UpTo, err, func() { o.shown = append(o.shown, s) }, zap.String("kind", string(s.Kind)), zap.String("of", s.Subject))
 	}
 }
 

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/store/inbox"
-	"deckhand/internal/store/pg"
 )
 
 // prompt gives the thread's session work. The eyes come first: the person sees at
@@ -21,11 +19,11 @@ import (
 func (a prompter) prompt(ctx context.Context, in *Incoming, to aim) (outcome string, err error) {
 	m, key, text := in.Message, in.Row.Key(), to.text
 	files := promptFiles(m.Files)
-	thread, err := a.c.Store.ThreadByKey(ctx, key)
-	opens := errors.Is(err, pg.ErrNotFound)
-	if err != nil && !opens {
+	thread, err := a.here(ctx, in)
+	if err != nil {
 		return "", err
 	}
+	opens := thread.ID == 0
 	if !opens {
 		listener(a).scanBefore(ctx, in)
 	}

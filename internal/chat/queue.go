@@ -23,21 +23,20 @@ func (a prompter) onQueueClick(ctx context.Context, in *Incoming) (outcome strin
 	if err != nil {
 		return "", fmt.Errorf("the value of a button of the queue is not a message: %w", err)
 	}
-	thread, err := a.c.Store.ThreadByKey(ctx, in.Row.Key())
-	var q inbox.Queue
-	ts := ""
-	if err == nil {
-		q, err = a.c.Store.Queue(ctx, thread.ID)
+	thread, err := a.here(ctx, in)
+	if err != nil {
+		return "", err
 	}
-	if err == nil {
-		ts, err = a.PostedAs(ctx, outbox.QueuePost, Number(thread.ID))
-	}
+	q, err := a.c.Store.Queue(ctx, thread.ID)
 	if err != nil && !errors.Is(err, pg.ErrNotFound) {
 		return "", err
 	}
+	ts, err := a.PostedAs(ctx, outbox.QueuePost, Number(thread.ID))
+	if err != nil {
+		return "", err
+	}
 	i := slices.IndexFunc(q.Prompts, func(p inbox.QueuedPrompt) bool { return p.InboxID == inboxID })
-	who, act := in.person(), access.Stop
-	who.Project = thread.Project
+	who, act := in.at(thread), access.Stop
 	if i >= 0 && in.Click.Action == view.ActionDrop && q.Prompts[i].UserID == who.UserID {
 		act = access.Prompt
 	}

@@ -24,8 +24,8 @@ const pastShown = 5
 
 // onRewindCommand lists the turns before which the thread can go back, has one of them looked at, or carries out what was
 // shown: “rewind”, “rewind TURN”, “rewind TURN yes LAST SESSION”; TURN is “back” for what was before the last rewind.
-func (a steerer) onRewindCommand(ctx context.Context, in *Incoming, words string) (outcome string, err error) {
-	t, h, ok, err := a.past(ctx, in, "rewind")
+func (a steerer) onRewindCommand(ctx context.Context, in *Incoming, t threads.Thread, words string) (outcome string, err error) {
+	h, ok, err := a.past(ctx, in, t, "rewind")
 	if err != nil || !ok {
 		return "no rewind", err
 	}
@@ -52,28 +52,25 @@ func (a steerer) onRewindCommand(ctx context.Context, in *Incoming, words string
 }
 
 // past is what the thread's session knows, if something of it can be taken back or forked; the person is told if not.
-func (a steerer) past(ctx context.Context, in *Incoming, word string) (t threads.Thread, h store.History, ok bool, err error) {
-	if t, ok, err = a.threadOf(ctx, in); err != nil || !ok {
-		return t, h, false, err
-	}
+func (a steerer) past(ctx context.Context, in *Incoming, t threads.Thread, word string) (h store.History, ok bool, err error) {
 	if !a.agent.KeepsWork(t.Project) {
 		a.Answer(in, "The threads of project "+t.Project+" have no git folder of their own, so what their files were is not kept after each turn. An admin can give them one by workspace: worktree in deckhand.yaml.")
-		return t, h, false, nil
+		return h, false, nil
 	}
 	if a.agent.HasFurther(t.Project) {
 		a.Answer(in, "The threads of project "+t.Project+" work in several repositories, and only what one repository was can be gone back to. “fork” takes all of them as they are now.")
-		return t, h, false, nil
+		return h, false, nil
 	}
 	last, err := a.c.Store.LastPrompt(ctx, t.ID)
 	switch {
 	case err != nil && !errors.Is(err, pg.ErrNotFound):
-		return t, h, false, err
+		return h, false, err
 	case last.Running:
 		a.Answer(in, "The last message is still being worked on, or waits. Write “stop” first, then “"+word+"”.")
-		return t, h, false, nil
+		return h, false, nil
 	}
 	h, err = a.c.Store.History(ctx, t.ID)
-	return t, h, err == nil, err
+	return h, err == nil, err
 }
 
 func (a steerer) listRewinds(in *Incoming, h store.History) (outcome string) {

@@ -22,11 +22,7 @@ const (
 
 // onMCPCommand says how a thread's MCP servers are, or has one be switched off or on or be
 // connected again.
-func (a steerer) onMCPCommand(ctx context.Context, in *Incoming, words string) (outcome string, err error) {
-	t, ok, err := a.threadOf(ctx, in)
-	if err != nil || !ok {
-		return "no session", err
-	}
+func (a steerer) onMCPCommand(ctx context.Context, in *Incoming, t threads.Thread, words string) (outcome string, err error) {
 	names := a.agent.MCPServers(t.Project)
 	do, name, _ := strings.Cut(strings.ToLower(words), " ")
 	name = strings.TrimSpace(name)

@@ -29,14 +29,20 @@ const noSession = "There is no session in this thread yet. Mention me and say wh
 // byDefault goes back to what the project has.
 const byDefault = "default"
 
-// threadOf is the thread that the command is said in; the person is told if there is none.
-func (a steerer) threadOf(ctx context.Context, in *Incoming) (t threads.Thread, ok bool, err error) {
-	t, err = a.c.Store.ThreadByKey(ctx, in.Row.Key())
-	if errors.Is(err, pg.ErrNotFound) {
-		a.Answer(in, noSession)
-		return t, false, nil
+// session is a command about the session of the thread that it is said in; the person is told if there
+// is none.
+func (a steerer) session(do func(ctx context.Context, in *Incoming, t threads.Thread, rest string) (string, error)) func(ctx context.Context, in *Incoming, rest string) (string, error) {
+	return func(ctx context.Context, in *Incoming, rest string) (string, error) {
+		t, err := a.here(ctx, in)
+		switch {
+		case err != nil:
+			return "", err
+		case t.ID == 0:
+			a.Answer(in, noSession)
+			return "no session", nil
+		}
+		return do(ctx, in, t, rest)
 	}
-	return t, err == nil, err
 }
 
 // steer notes what somebody chose for a thread. said tells of it, after their name.
@@ -57,12 +63,11 @@ func (a steerer) steering(ctx context.Context, in *Incoming, what, value, said s
 }
 
 func (a steerer) onModelCommand(ctx context.Context, in *Incoming, name string) (outcome string, err error) {
-	t, err := a.c.Store.ThreadByKey(ctx, in.Row.Key())
-	opens := errors.Is(err, pg.ErrNotFound)
-	if err != nil && !opens {
+	t, err := a.here(ctx, in)
+	if err != nil {
 		return "", err
 	}
-	project := t.Project
+	project, opens := t.Project, t.ID == 0
 	if opens {
 		project = a.c.Access.Places.Project(in.Row.ChannelID)
 	}
@@ -136,13 +141,9 @@ func modelIn(text string, models []agent.ModelChoice) (rest string, chosen *agen
 	return text, nil, ""
 }
 
-func (a steerer) onEffortCommand(ctx context.Context, in *Incoming, level string) (outcome string, err error) {
+func (a steerer) onEffortCommand(ctx context.Context, in *Incoming, t threads.Thread, level string) (outcome string, err error) {
 	level = strings.ToLower(level)
 	levels := append(slices.Clone(agent.Efforts), byDefault)
-	t, ok, err := a.threadOf(ctx, in)
-	if err != nil || !ok {
-		return "no session", err
-	}
 	if !slices.Contains(levels, level) {
 		now, err := a.c.Store.Steering(ctx, t.ID)
 		if err != nil {
@@ -156,12 +157,8 @@ func (a steerer) onEffortCommand(ctx context.Context, in *Incoming, level string
 	return a.steer(ctx, in, t, inbox.SteerEffort, level, "chose "+level+" effort. It holds from the next message on; more effort costs more.")
 }
 
-func (a steerer) onModeCommand(ctx context.Context, in *Incoming, mode string) (outcome string, err error) {
+func (a steerer) onModeCommand(ctx context.Context, in *Incoming, t threads.Thread, mode string) (outcome string, err error) {
 	mode = strings.ToLower(mode)
-	t, ok, err := a.threadOf(ctx, in)
-	if err != nil || !ok {
-		return "no session", err
-	}
 	switch mode {
 	case agent.ModePlan:
 		return a.steer(ctx, in, t, inbox.SteerMode, mode, "wants a plan first: from the next message on nothing is changed before somebody approves it. “mode default” ends that.")
@@ -194,13 +191,9 @@ func (a steerer) offer(in *Incoming, what, wrong, now string, values []string) (
 
 // orders is a command that gives the thread's session a prompt.
 func (a steerer) orders(text string) func(ctx context.Context, in *Incoming, rest string) (string, error) {
-	return func(ctx context.Context, in *Incoming, _ string) (string, error) {
-		t, ok, err := a.threadOf(ctx, in)
-		if err != nil || !ok {
-			return "no session", err
-		}
+	return a.session(func(ctx context.Context, in *Incoming, t threads.Thread, _ string) (string, error) {
 		return a.order(ctx, in, t, text, nil)
-	}
+	})
 }
 
 // order gives the thread's session a prompt that a command stands for, of the person who said
@@ -230,11 +223,7 @@ func (a *gate) nameOf(ctx context.Context, in *Incoming) string {
 	return plaintext.OneLine(a.people.Name(ctx, in.Row.UserID))
 }
 
-func (a steerer) onRetryCommand(ctx context.Context, in *Incoming, _ string) (outcome string, err error) {
-	t, ok, err := a.threadOf(ctx, in)
-	if err != nil || !ok {
-		return "no session", err
-	}
+func (a steerer) onRetryCommand(ctx context.Context, in *Incoming, t threads.Thread, _ string) (outcome string, err error) {
 	last, err := a.c.Store.LastPrompt(ctx, t.ID)
 	switch {
 	case errors.Is(err, pg.ErrNotFound):
@@ -252,11 +241,7 @@ func (a steerer) onRetryCommand(ctx context.Context, in *Incoming, _ string) (ou
 // sessionsShown is how many sessions of a thread are listed.
 const sessionsShown = 20
 
-func (a steerer) onSessionsCommand(ctx context.Context, in *Incoming, _ string) (outcome string, err error) {
-	t, ok, err := a.threadOf(ctx, in)
-	if err != nil || !ok {
-		return "no session", err
-	}
+func (a steerer) onSessionsCommand(ctx context.Context, in *Incoming, t threads.Thread, _ string) (outcome string, err error) {
 	list, err := a.c.Store.ThreadSessions(ctx, t.ID, sessionsShown)
 	if err != nil {
 		return "", err

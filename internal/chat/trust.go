@@ -54,11 +54,7 @@ func (a router) isBrought(ctx context.Context, project, text string) (bool, erro
 // hasOwnName reports whether a slash and a name are something else than a repository's command, whatever it has.
 func hasOwnName(name string) bool { return passedOn[name] || saysStop(name) }
 
-func (a steerer) onTrustCommand(ctx context.Context, in *Incoming, words string) (outcome string, err error) {
-	t, ok, err := a.threadOf(ctx, in)
-	if err != nil || !ok {
-		return "no session", err
-	}
+func (a steerer) onTrustCommand(ctx context.Context, in *Incoming, t threads.Thread, words string) (outcome string, err error) {
 	who := in.person() // what is trusted is so in all of the project's channels
 	who.Project, who.Reach = t.Project, access.ReachOfBudget(string(ledger.BudgetProject))
 	if a.refuses(ctx, in, who, access.Administer) {
