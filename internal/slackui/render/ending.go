@@ -8,35 +8,21 @@ import (
 
 // statusWord is how an approval ended, in a word.
 func statusWord(a approvals.Approval) string {
-	switch a.Status {
-	case approvals.Allowed:
-		switch {
-		case a.Kind == approvals.Question:
-			return "Answered"
-		case a.DecidedVia == "rule" || a.DecidedVia == "grant":
-			return "Allowed"
-		}
-		return "Approved"
-	case approvals.Denied:
-		if a.Kind == approvals.Question {
-			return "Skipped"
-		}
-		return "Denied"
-	case approvals.Expired:
-		return "Expired"
-	case approvals.Cancelled:
-		return "Cancelled"
-	case approvals.Interrupted:
-		return "Interrupted"
-	case approvals.Pending:
-		return "Pending"
+	switch question := a.Kind == approvals.Question; {
+	case question && a.Status == approvals.Allowed:
+		return "Answered"
+	case question && a.Status == approvals.Denied:
+		return "Skipped"
+	case a.Status == approvals.Allowed && (a.DecidedVia == "rule" || a.DecidedVia == "grant"):
+		return "Allowed"
 	}
-	return string(a.Status)
+	return cmp.Or(endings[a.Status].word, string(a.Status))
 }
 
 // statusSign is the emoji for a status.
-func statusSign(s approvals.Status) string { return cmp.Or(statusSigns[s], "❔") }
+func statusSign(s approvals.Status) string { return cmp.Or(endings[s].sign, "❔") }
 
-var statusSigns = map[approvals.Status]string{
-	approvals.Allowed: "✅", approvals.Denied: "🚫", approvals.Expired: "⌛", approvals.Cancelled: "⏹️", approvals.Interrupted: "🔌", approvals.Pending: "✋",
+var endings = map[approvals.Status]struct{ sign, word string }{
+	approvals.Allowed: {"✅", "Approved"}, approvals.Denied: {"🚫", "Denied"}, approvals.Expired: {"⌛", "Expired"},
+	approvals.Cancelled: {"⏹️", "Cancelled"}, approvals.Interrupted: {"🔌", "Interrupted"}, approvals.Pending: {"✋", "Pending"},
 }
