@@ -51,25 +51,25 @@ func OutboxKey(w outbox.Row) string {
 }
 
 // sentence is the body of an [outbox.Said] as people see it.
-func (o *Outbox) sentence(body string) view.Page {
+func (o *Outbox) sentence(body string, buttons []outbox.Button) view.Page {
 	project, said := outbox.Calls(body)
 	if said = o.app.c.Redact(said); project == "" {
-		return view.Sentence(said)
+		page := view.AskBack{Sentence: said}
+		for _, b := range buttons {
+			page.Choices = append(page.Choices, view.Choice(b))
+		}
+		return page
 	}
 	return view.Call{Sentence: said, Whom: o.app.c.Access.Administrators(access.ReachProject, project, "")}
 }
 
 // say says a sentence in a thread, in a message that mark tells from others.
 func (o *Outbox) say(w outbox.Row, mark Mark, end func(error)) {
-	if !w.Again && o.app.stands(w.ThreadKey, w.Body) {
+	if !w.Again && o.app.stands(w.ThreadKey, w.Body) && len(w.Buttons) == 0 { // a button answers who asked for it
 		end(nil)
 		return
 	}
-	page := view.AskBack{Sentence: o.app.c.Redact(w.Body)}
-	for _, b := range w.Buttons {
-		page.Choices = append(page.Choices, view.Choice(b))
-	}
-	m := inThread(w.ThreadKey, OutboxKey(w), page)
+	m := inThread(w.ThreadKey, OutboxKey(w), o.sentence(w.Body, w.Buttons))
 	m.Mark, m.Urgency, m.Final, m.OnEnd = mark, Reply, true, end
 	o.app.screen.Post(m)
 }
