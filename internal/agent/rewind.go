@@ -88,10 +88,14 @@ func (w *worker) rewind(ctx context.Context, p inbox.Prompt) error {
 		p.Begun = false
 		return w.failRewind(ctx, p, err)
 	}
+	undo, buttons := "“rewind back” undoes it. ", []outbox.Button{{Label: "undo it", Say: "rewind back"}}
+	if p.Rewind.To == 0 {
+		undo, buttons = "", nil // the session before the rewind does not lead to the one after it
+	}
 	session, rows, err := w.store.FinishRewind(ctx, w.heldLease(), store.Rewound{
 		InboxID: p.InboxID, By: p.UserID, To: point, From: h.Last(), Back: p.Rewind.To == 0,
-		Sentence: strings.TrimSpace("⏪ " + p.Rewind.Name + " took this thread back " + before + ": its files, its branch and what Claude knows. Permissions that were given for this thread alone have ended. “rewind back” undoes it. " + told),
-		Buttons:  []outbox.Button{{Label: "undo it", Say: "rewind back"}},
+		Sentence: strings.TrimSpace("⏪ " + p.Rewind.Name + " took this thread back " + before + ": its files, its branch and what Claude knows. Permissions that were given for this thread alone have ended. " + undo + told),
+		Buttons:  buttons,
 	})
 	if err != nil {
 		return err
@@ -240,10 +244,12 @@ func dryRun(d place.Differs, before, branch string, back bool) string {
 	case d.Unasked && d.Lost.Count > 0:
 		add("The remote could not be asked whether it has them. If it does it keeps them, and the next push would be a forced one, which is asked about in two steps.")
 	}
-	if !back {
+	if back {
+		add("What git ignores stays as it is. There is no way back to what was done since the rewind: “fork” first, if it is wanted. The ledger and the audit keep everything.")
+	} else {
 		add("Claude will not know what was said since.")
+		add("What git ignores stays as it is. What is there now is kept, and “rewind back” brings it back; the ledger and the audit keep everything.")
 	}
-	add("What git ignores stays as it is. What is there now is kept, and “rewind back” brings it back; the ledger and the audit keep everything.")
 	if d.Alone != "" {
 		add("Lost for good: %s.", name(d.Alone))
 	}
