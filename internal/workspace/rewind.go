@@ -101,7 +101,7 @@ func (k *Keeper) Rewind(ctx context.Context, t Thread, p Project, now, then Stat
 	ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, fmt.Errorf("git: no end in %s", gitTimeout))
 	defer cancel()
 	own := k.ownFolder(t, p)
-	if p.Kind != Worktree || t.Dir != own {
+	if p.Kind != Worktree || p.Further != "" || t.Dir != own {
 		return "", errors.New("this thread has no folder with a git folder of its own")
 	}
 	source, err := gitdata.Open(k.source(p))
@@ -115,7 +115,10 @@ func (k *Keeper) Rewind(ctx context.Context, t Thread, p Project, now, then Stat
 	if readStamp(mark) == key {
 		return told, nil
 	}
-	next := own + ".next"
+	if err := k.wouldLose(ctx, t, p, source, now); err != nil {
+		return "", err
+	}
+	next := own + nextSuffix
 	if err := os.RemoveAll(next); err != nil {
 		return "", err
 	}
@@ -140,7 +143,33 @@ func (k *Keeper) Rewind(ctx context.Context, t Thread, p Project, now, then Stat
 	return k.settle(ctx, t, p)
 }
 
+// wouldLose is an error that names what lies in the folder and neither the present state has nor [gitdata.Repository.Carry]
+// moves: files that are in the state, and are too large to be saved as they are, and branches that could not be saved.
+func (k *Keeper) wouldLose(ctx context.Context, t Thread, p Project, source gitdata.Repository, now State) error {
+	left, err := k.saveHere(ctx, t, p, source)
+	if err != nil {
+		return err
+	}
+	left = slices.DeleteFunc(left, func(l gitdata.Left) bool { return l.Why == gitdata.Ignored })
+	if len(left) == 0 {
+		return nil
+	}
+	has, err := source.Has(ctx, k.scratch(), now.git().Tree())
+	if err != nil {
+		return err
+	}
+	left = slices.DeleteFunc(left, func(l gitdata.Left) bool {
+		_, err := os.Lstat(filepath.Join(t.Dir, l.Name))
+		return err == nil && !has[l.Name]
+	})
+	if len(left) > 0 {
+		return fmt.Errorf("%s would be lost, since it could not be saved. Have it committed or moved away first", listed(left))
+	}
+	return nil
+}
+
 const (
+	nextSuffix    = ".next" // of the folder that takes its place
 	wasSuffix     = ".was-" // of the folder before a rewind, then its key and the commit with its files
 	rewoundSuffix = ".rewound"
 )
@@ -152,6 +181,9 @@ var ErrUnfinished = errors.New("the files are taken back, and what git does not 
 // the old one comes back; else what stays goes over, and the old one goes.
 func (k *Keeper) settle(ctx context.Context, t Thread, p Project) (told string, err error) {
 	own := k.ownFolder(t, p)
+	if p.Kind != Worktree || p.Further != "" { // what lies beside a further repository is the session's
+		return "", nil
+	}
 	found, err := filepath.Glob(gitdata.EscapeGlob(own+wasSuffix) + "*")
 	if err != nil || len(found) == 0 {
 		return "", err

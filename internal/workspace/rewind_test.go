@@ -212,6 +212,78 @@ func TestRewindIsKilled(t *testing.T) {
 	})
 }
 
+// TestRewindLosesNothing: what a rewind would lose is named instead; what a rewind has moved away is not replaced by the
+// next one; submodules keep their git folders; and what it left when it was killed does not outlive the folder.
+func TestRewindLosesNothing(t *testing.T) {
+	t.Parallel()
+	r := rewindable{newRoaming(t)}
+	r.goOn("a")
+	r.commit("large", "small\n")
+	r.write("out", "first\n")
+	one := r.ends(1)
+	if err := errors.Join(os.Remove(filepath.Join(r.dir, "out")), os.Mkdir(filepath.Join(r.dir, ".git/modules"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	r.write(".git/modules/lib/HEAD", "ref\n")
+	r.commit(".gitignore", "out\nout.before-rewind\n")
+	r.write("out", "second\n")
+	r.write("out.before-rewind", "earlier\n")
+	two := r.ends(2)
+
+	r.write("large", strings.Repeat("x", 17<<20))
+	if _, err := r.k.Rewind(t.Context(), r.thread(), r.p, two, one, "k0"); err == nil || !strings.Contains(err.Error(), "large") {
+		t.Errorf("a large file that differs: %v", err)
+	}
+	r.write("large", "small\n")
+	if told, err := r.k.Rewind(t.Context(), r.thread(), r.p, two, one, "k1"); told != "" || err != nil {
+		t.Fatal(told, err)
+	}
+	r.has(map[string]string{"out": "first\n", ".git/modules/lib/HEAD": "ref\n"})
+	earlier, _ := filepath.Glob(filepath.Join(r.dir, "out.before-rewind*"))
+	var texts []string
+	for _, name := range earlier {
+		b, _ := os.ReadFile(name)
+		texts = append(texts, string(b))
+	}
+	if slices.Sort(texts); !slices.Equal(texts, []string{"earlier\n", "second\n"}) {
+		t.Errorf("moved away are %q", texts)
+	}
+
+	if err := errors.Join(os.MkdirAll(r.dir+".was-6b-"+two.git().Tree(), 0o755), os.Mkdir(r.dir+".next", 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	Sweep(r.k.DataDir)
+	if _, _, err := r.k.PutAway(t.Context(), r.thread(), r.p); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(r.dir + ".*"); len(left) > 0 {
+		t.Errorf("there is still %v", left)
+	}
+}
+
+// TestRewindOfFurther: what a session puts beside a further repository's folder is never taken for a rewind's.
+func TestRewindOfFurther(t *testing.T) {
+	t.Parallel()
+	r := rewindable{newRoaming(t)}
+	r.goOn("a")
+	p := r.p
+	p.Further = "lib"
+	own := r.k.ownFolder(r.thread(), p)
+	outside := t.TempDir()
+	if err := os.MkdirAll(filepath.Dir(own), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, own+".was-6b-"+strings.Repeat("ab", 20)); err != nil {
+		t.Fatal(err)
+	}
+	if told, err := r.k.settle(t.Context(), r.thread(), p); told != "" || err != nil {
+		t.Error(told, err)
+	}
+	if _, err := os.Lstat(own); err == nil {
+		t.Error("a link of the session's became the repository's folder")
+	}
+}
+
 // TestStates: the newest are kept, one for each turn; of a turn after which something has changed the folder none is.
 // Too large to be kept off the machine, they are here.
 func TestStates(t *testing.T) {

@@ -93,40 +93,47 @@ func (l Limits) Surplus(all []Folder, resting []Resting, now time.Time) []Restin
 // the thread continues. stays says why it was not removed, for the log. Nothing may run in it.
 func (k *Keeper) PutAway(ctx context.Context, t Thread, p Project) (stays string, told []string, err error) {
 	own := k.ownFolder(t, p)
-	switch {
-	case p.Kind == Scratch:
+	if p.Kind == Scratch {
 		return "what is in it is nowhere else", nil, nil
-	case p.Kind != Worktree || !isDir(own):
-		return "", nil, nil
 	}
-	if err := p.plain(own); err != nil {
-		return "", nil, err
-	}
-	source, err := gitdata.Open(k.source(p))
+	settled, err := k.settle(ctx, t, p) // what a rewind has left would come back in its place
 	if err != nil {
 		return "", nil, err
 	}
-	if t.Elsewhere {
-		told, err = k.putAside(ctx, t, p, source)
+	if settled != "" {
+		told = append(told, settled)
+	}
+	if p.Kind != Worktree || !isDir(own) {
+		return "", told, nil
+	}
+	if err := p.plain(own); err != nil {
 		return "", told, err
 	}
+	source, err := gitdata.Open(k.source(p))
+	if err != nil {
+		return "", told, err
+	}
+	if t.Elsewhere {
+		said, err := k.putAside(ctx, t, p, source)
+		return "", append(told, said...), err
+	}
 	if t.Dir != own {
-		return "its thread works in " + t.Dir, nil, nil
+		return "its thread works in " + t.Dir, told, nil
 	}
 	if err := k.Publish(ctx, t, p); err != nil {
-		return "", nil, err
+		return "", told, err
 	}
 	left, err := k.Save(ctx, t, p)
 	if err != nil || left != "" {
-		return left, nil, err
+		return left, told, err
 	}
 	if alone := aloneIn(own, source); alone != "" {
-		return alone, nil, nil
+		return alone, told, nil
 	}
 	if err := writeWhole(k.savedIndex(t, p)+awaySuffix, time.Now().UTC().Format(time.RFC3339)+"\n"); err != nil {
-		return "", nil, err
+		return "", told, err
 	}
-	return "", nil, k.discard(own, p)
+	return "", told, k.discard(own, p)
 }
 
 // aloneIn is what a folder's git folder has that is neither published nor saved, such as a stash; empty if nothing.

@@ -140,6 +140,9 @@ func (k *Keeper) workingTree(ctx context.Context, t Thread, p Project) (dir stri
 	if p.Further != "" {
 		gitdata.Sweep(filepath.Dir(own))
 	}
+	if err := os.RemoveAll(k.savedIndex(t, p) + rewoundSuffix); err != nil { // it was of another folder
+		return "", nil, err
+	}
 	made, err := gitdata.Clone{
 		Source: source, Dir: own, Branch: t.Branch, Base: p.Base, Subdir: p.Subdir, OfOrigin: p.Repo != "", Saved: savedRef(t.ID), Index: k.savedIndex(t, p),
 		Scratch: k.scratch(), Environ: p.Environ, Was: t.Forked,

@@ -115,10 +115,12 @@ func (k *Keeper) Open(ctx context.Context, t Thread, p Project) (dir string, tol
 }
 
 func (k *Keeper) open(ctx context.Context, t Thread, p Project) (dir string, told []string, err error) {
-	if p.Kind == Worktree {
-		if _, err := k.settle(ctx, t, p); err != nil {
-			return "", nil, err
-		}
+	settled, err := k.settle(ctx, t, p)
+	if err != nil {
+		return "", nil, err
+	}
+	if settled != "" {
+		told = append(told, settled)
 	}
 	if t.Dir != "" && isDir(t.Dir) && !t.Elsewhere {
 		k.wasPutAway(t, p) // the process that was putting it away was killed
@@ -167,10 +169,11 @@ func (k *Keeper) open(ctx context.Context, t Thread, p Project) (dir string, tol
 		}
 		return source, told, context.Cause(ctx)
 	}
-	if dir, told, err = k.workingTree(ctx, t, p); err != nil {
+	dir, said, err := k.workingTree(ctx, t, p)
+	if err != nil {
 		return "", nil, fmt.Errorf("no working tree could be made of %s: %w", p.repository(), err)
 	}
-	return dir, told, nil
+	return dir, append(told, said...), nil
 }
 
 // Missing reports whether a folder that was made is gone.
@@ -258,7 +261,12 @@ func Sweep(dataDir string) {
 	}
 	projects, _ := os.ReadDir(filepath.Join(dataDir, "workspaces"))
 	for _, p := range projects {
-		gitdata.Sweep(filepath.Join(dataDir, "workspaces", p.Name()))
+		at := filepath.Join(dataDir, "workspaces", p.Name())
+		gitdata.Sweep(at)
+		next, _ := filepath.Glob(filepath.Join(gitdata.EscapeGlob(at), "*"+nextSuffix)) // of rewinds; the pattern is valid
+		for _, dir := range next {
+			_ = os.RemoveAll(dir)
+		}
 	}
 }
 

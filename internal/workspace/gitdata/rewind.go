@@ -96,10 +96,30 @@ func (r Repository) Between(ctx context.Context, scratch string, now, then State
 	return way, way.Lost.Count - left.Count, err
 }
 
+// Has are the names of a commit's files, without submodules.
+func (r Repository) Has(ctx context.Context, scratch, commit string) (has map[string]bool, err error) {
+	view, err := OpenView(scratch, r)
+	if err != nil {
+		return nil, err
+	}
+	defer view.Close() //nolint:errcheck // only read
+	files, err := view.git(ctx, nil, nil, "ls-tree", "-r", "-z", commit)
+	has = map[string]bool{}
+	for entry := range strings.SplitSeq(files, "\x00") {
+		if of, name, ok := strings.Cut(entry, "\t"); ok && !strings.HasPrefix(of, "160000 ") {
+			has[name] = true
+		}
+	}
+	return has, err
+}
+
 // Carry moves what lies in a folder and in no file of the commit, such as what is ignored, to the same place in another
-// folder. It reads neither folder's git folder, follows no link out of them, and replaces nothing: what is in the way of
-// something keeps its place, and that gets the ending .before-rewind.
+// folder, and the git folders of submodules. It obeys neither folder's git folder, follows no link out of them, and replaces
+// nothing: what is in the way of something keeps its place, and that gets the ending .before-rewind.
 func (r Repository) Carry(ctx context.Context, scratch, from, to, commit string) error {
+	if !hashFormat.MatchString(commit) {
+		return fmt.Errorf("%q is no commit", commit)
+	}
 	old, err := os.OpenRoot(from)
 	if err != nil {
 		return err
@@ -130,6 +150,12 @@ func (r Repository) Carry(ctx context.Context, scratch, from, to, commit string)
 	names := strings.Split(others, "\x00")
 	for _, s := range submodules {
 		names = append(names, s.Name)
+	}
+	// A submodule's folder names its git folder there.
+	if git, err := old.Lstat(".git"); err == nil && git.IsDir() {
+		if modules, err := old.Lstat(".git/modules"); err == nil && modules.IsDir() {
+			names = append(names, ".git/modules")
+		}
 	}
 	var errs []error
 	for _, name := range names {
@@ -162,6 +188,12 @@ func moveBetween(old, fresh *os.Root, name string) error {
 			return moveWithin(old, fresh, name)
 		}
 		as += ".before-rewind"
+		for n := 2; ; n++ { // that of an earlier rewind stays, too
+			if _, err := fresh.Lstat(path.Join(dir, as)); err != nil {
+				break
+			}
+			as = fmt.Sprintf("%s.before-rewind-%d", base, n)
+		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -221,6 +221,9 @@ func (s Saving) files(ctx context.Context, files *os.Root, now *Saved, known map
 	if err := s.Source.writeRef(s.Ref, commit); err != nil {
 		return nil, err
 	}
+	if len(unread) > 0 {
+		return left, nil // to be said each time, until all is read
+	}
 	return left, os.WriteFile(s.Index+sumSuffix, []byte(sum+" "+commit), 0o600)
 }
 
