@@ -129,7 +129,7 @@ func TestRewind(t *testing.T) {
 	r.post(linus, tree, r.thread, "@deckhand rewind")
 	r.choose("Before which message", "say:0")
 	shown := r.says(tree, r.thread, "would change this; nothing is changed yet")
-	for _, want := range []string{"Files: 2, +1 −3 lines.", "notes.txt +1 −2", "loose.txt +0 −1", "Commits that leave the branch: 1.", "two", "Rewind 2 files and drop 1 commits"} {
+	for _, want := range []string{"Files: 2, +1 −3 lines.", "notes.txt +1 −2", "loose.txt +0 −1", "Commits that leave the branch: 1.", "two", "Rewind 2 files and drop 1 commit"} {
 		if !strings.Contains(shown.all(), want) {
 			t.Errorf("the dry run does not say %q:\n%s", want, shown.all())
 		}
@@ -160,7 +160,7 @@ func TestRewind(t *testing.T) {
 	r.find(tree, r.thread, "what that changes", func(m message) bool {
 		return strings.Contains(m.all(), "goes") && strings.Contains(m.all(), "Commits that leave the branch: 1.")
 	})
-	r.confirms("Rewind 2 files and drop 1 commits", 2)
+	r.confirms("Rewind 2 files and drop 1 commit", 2)
 	r.has(r.thread, "start", map[string]string{"notes.txt": "", "loose.txt": ""})
 	r.goesOn(r.thread)
 	for i := range 2 {

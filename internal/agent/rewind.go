@@ -205,9 +205,15 @@ func (w *worker) showRewind(ctx context.Context, p inbox.Prompt, h store.History
 
 // lossWords is the button that names what is lost.
 func lossWords(d place.Differs) string {
-	words := fmt.Sprintf("rewind %d files", len(d.Files)+d.More)
+	count := func(n int, what string) string {
+		if n == 1 {
+			return "1 " + what
+		}
+		return fmt.Sprintf("%d %ss", n, what)
+	}
+	words := "rewind " + count(len(d.Files)+d.More, "file")
 	if d.Lost.Count > 0 {
-		words += fmt.Sprintf(" and drop %d commits", d.Lost.Count)
+		words += " and drop " + count(d.Lost.Count, "commit")
 	}
 	return words
 }
