@@ -134,7 +134,7 @@ policy: {rules: [{allow: Edit(services/web/**)}]}
 	write("services/wbe")
 	w.start()
 	none := w.post(linus, eng, "", "@deckhand say: nothing")
-	w.says(eng, none, "The workspace is not ready: no working tree could be made for project web: what it starts from has no folder services/wbe; correct subdir. Ask an admin")
+	w.says(eng, none, "The workspace is not ready: no working tree could be made of the repository of project web: what it starts from has no folder services/wbe; correct subdir. Ask an admin")
 	w.stop()
 	write("services/web")
 	w.start()

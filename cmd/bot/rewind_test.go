@@ -198,16 +198,16 @@ func TestRewindKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close(context.Background()) //nolint:errcheck // the test ends
-	lock, err := db.Begin(t.Context())
-	if err != nil {
+	// The rewound session cannot be written while this connection holds the lock.
+	if _, err := db.Exec(t.Context(), `
+		SELECT pg_advisory_lock(39);
+		CREATE FUNCTION await() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(39); RETURN NEW; END $$;
+		CREATE TRIGGER await BEFORE INSERT ON sessions FOR EACH ROW WHEN (NEW.rewound_to IS NOT NULL) EXECUTE FUNCTION await()`); err != nil {
 		t.Fatal(err)
 	}
 	r.post(linus, tree, r.thread, "@deckhand rewind")
 	r.choose("Before which message", "say:0")
 	shown := r.says(tree, r.thread, "nothing is changed yet")
-	if _, err := lock.Exec(t.Context(), `LOCK TABLE sessions IN EXCLUSIVE MODE`); err != nil { // no other session can be written
-		t.Fatal(err)
-	}
 	r.click(linus, tree, shown.TS, "say:0")
 	dir := r.text(`SELECT workspace FROM threads`)
 	r.eventually("the files to be taken back", func() bool {
@@ -215,7 +215,7 @@ func TestRewindKilled(t *testing.T) {
 		return string(b) == "a\n"
 	})
 	r.away(r.replicas[0], syscall.SIGKILL)
-	if err := lock.Rollback(t.Context()); err != nil {
+	if _, err := db.Exec(t.Context(), `SELECT pg_advisory_unlock(39)`); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.count(`SELECT count(*) FROM audit WHERE kind = 'rewound'`); n != 0 {
