@@ -51,13 +51,9 @@ func (h *Host) commitsOf(threadID int64) string {
 	return filepath.Join(h.DataDir, "commits", strconv.FormatInt(threadID, 10))
 }
 
-// signsCommits reports whether the project's commits say whose they are: their work may become a
-// pull request.
-func (h *Host) signsCommits(p Project) bool { return h.People != nil && p.OpensPulls() }
-
 // AskedBy implements [Machine].
 func (h *Host) AskedBy(ctx context.Context, t threads.Thread, p Project, user string) error {
-	if !h.signsCommits(p) {
+	if h.People == nil {
 		return nil
 	}
 	name, email := h.People.AuthorOf(ctx, user)
@@ -100,7 +96,7 @@ func replaceFile(path, text string) error {
 // the thread.
 func (h *Host) commits(ctx context.Context, t threads.Thread, p Project, s *sandbox.Session, settings [][2]string) ([][2]string, error) {
 	dir := h.commitsOf(t.ID)
-	if !h.signsCommits(p) || p.Sandbox.Kind == sandbox.Command { // which takes no folder along
+	if h.People == nil || p.Sandbox.Kind == sandbox.Command { // which takes no folder along
 		return settings, nil
 	}
 	if err := h.AskedBy(ctx, t, p, t.OwnerID); err != nil {
@@ -113,7 +109,7 @@ func (h *Host) commits(ctx context.Context, t threads.Thread, p Project, s *sand
 
 // sign has a session's commits signed by the bot, outside of its sandbox: those that are by whoever asked last.
 func (h *Host) sign(t threads.Thread, p Project, way *gitway.Session) error {
-	if p.SignKey == "" || way == nil || !h.signsCommits(p) {
+	if p.SignKey == "" || way == nil || h.People == nil {
 		return nil
 	}
 	key, err := p.signingKey()

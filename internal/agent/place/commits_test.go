@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"deckhand/internal/forge"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/store/threads"
@@ -32,7 +31,7 @@ func TestCommitsAreByWhoeverAsked(t *testing.T) {
 	h := &Host{DataDir: filepath.Join(dir, "data"), People: profiles{
 		"U1": {"Ada \"the\" \\ $(touch ran)\n[core]", "ada@example.com"}, "U2": {"Grace <x@y>", ""}, "U3": {}, "U4": {"Linus; `touch ran` #", "linus@example.com\n\tpager = touch ran"},
 	}}
-	p := Project{Name: "web", Workspace: workspace.Worktree, Forge: []string{"https://git.example.com/web"}, PullRequests: PullRequests{Kind: forge.Gitea}}
+	p := Project{Name: "web", Workspace: workspace.Worktree}
 	thread := threads.Thread{ID: 7, ThreadTS: "17.1", OwnerID: "U1"}
 	clone := filepath.Join(dir, "clone")
 	git := func(env []string, args ...string) string {

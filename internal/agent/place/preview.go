@@ -157,7 +157,7 @@ func (h *Host) photograph(ctx context.Context, t threads.Thread, p Project, dir,
 	}
 	said := ending{most: previewOutput}
 	patience := cmp.Or(h.Answer, 30*time.Second) // for the browser; a page may have much to build
-	timed, cancel := context.WithTimeoutCause(ctx, 10*patience, fmt.Errorf("it took more than %s", 10*patience))
+	timed, cancel := context.WithTimeoutCause(ctx, 11*patience, fmt.Errorf("it took more than %s", 11*patience))
 	defer cancel()
 	words := []string{"-c", previewScript, "preview", p.Preview.Run, p.Preview.URL, u.Hostname(), cmp.Or(u.Port(), "80"), u.RequestURI(), strconv.Itoa(int(patience.Seconds())), dir, from}
 	status, signal, over, err := h.runs(timed, box, p.Folder(dir), words, &said)

@@ -39,11 +39,11 @@ done
 
 # Timers run by a clock of the page's own, which is then the same in each picture. A page that
 # keeps a connection open stops that clock: it is taken as it is after a while. A browser that
-# hangs, as one may in gVisor on a busy machine, is started again.
+# hangs, as one may in gVisor, is started again, and has twice the time: it may only be slow.
 for try in 1 2 3; do
 	clock=--virtual-time-budget=10000
 	[ "$try" -lt 3 ] || clock=--no-first-run
-	timeout -k 5 "$patience" "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars --force-prefers-reduced-motion \
+	timeout -k 5 $((patience << (try - 1))) "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars --force-prefers-reduced-motion \
 		--user-data-dir="$HOME/profile$try" --window-size=1280,800 --timeout=10000 "$clock" --screenshot="$HOME/page.png" "$url" >/dev/null 2>&1
 	[ ! -s "$HOME/page.png" ] || exit 0
 done

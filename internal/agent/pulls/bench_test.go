@@ -32,6 +32,7 @@ import (
 	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
 	"deckhand/internal/store/threads"
+	"deckhand/internal/waittest"
 	"deckhand/internal/workspace"
 )
 
@@ -94,6 +95,7 @@ func newBench(t *testing.T) *bench {
 		Show: func(id string) { b.mu.Lock(); defer b.mu.Unlock(); b.shown = append(b.shown, id) },
 		Wake: func(id int64) { b.mu.Lock(); defer b.mu.Unlock(); b.woken = append(b.woken, id) },
 	})
+	b.patience = waittest.Limit // a busy machine is no forge that does not answer
 	return b
 }
 

@@ -15,6 +15,7 @@ import (
 	"deckhand/internal/store/forges"
 	"deckhand/internal/store/pg"
 	"deckhand/internal/store/threads"
+	"deckhand/internal/waittest"
 )
 
 // TestTheForgeFailsWhileItIsOpened: whatever is lost between push, pull request and its record,
@@ -226,7 +227,7 @@ func TestTheForgeCannotBeAsked(t *testing.T) {
 				t.Errorf("the audit has %s", acts)
 			}
 			b.heals()
-			b.patience = patience
+			b.patience = waittest.Limit
 			if p, _ := b.polls(th); p.Problem != "" || b.shows() != 1 {
 				t.Errorf("it does not recover: %q", p.Problem)
 			}
