@@ -189,7 +189,7 @@ func (d *Doctor) projects(ctx context.Context) []Finding {
 	for i, project := range all {
 		looking.Go(func() error {
 			p, at := d.File.Projects[project], "$.projects."+project
-			if err := p.Check(ctx); err != nil {
+			if err := p.Check(ctx, d.Environment.DataDir); err != nil {
 				found[i] = append(found[i], Finding{name, Warning, fmt.Sprintf("%s: project %s: %v", d.File.Where(at), project, err)})
 			} else if err := p.CheckForge(ctx); err != nil {
 				found[i] = append(found[i], Finding{name, Warning, fmt.Sprintf("%s: project %s: %v", d.File.Where(at), project, err)})

@@ -276,11 +276,16 @@ func (p Project) Remote() gitway.Remote {
 }
 
 // Check says why threads of the project could not work: its folder, repository or base is missing, or cannot be
-// reached before ctx ends. It changes nothing.
-func (p Project) Check(ctx context.Context) error {
+// reached before ctx ends; and what they will lack. It changes nothing. What a repository elsewhere holds is seen once
+// it has been fetched, into the bot's data folder.
+func (p Project) Check(ctx context.Context, dataDir string) error {
+	base := cmp.Or(p.Base, "HEAD")
 	switch {
 	case p.Repo != "":
-		return p.checkRepo(ctx)
+		if err := p.checkRepo(ctx, base); err != nil {
+			return err
+		}
+		return p.checkContent(ctx, (&Keeper{DataDir: dataDir}).source(p), "refs/remotes/origin/"+base)
 	case p.Dir == "":
 		return nil
 	}
@@ -295,9 +300,16 @@ func (p Project) Check(ctx context.Context) error {
 	case p.Kind != Worktree:
 		return nil
 	}
-	base := cmp.Or(p.Base, "HEAD")
-	r, err := gitdata.Open(p.Dir)
-	if err != nil {
+	return p.checkContent(ctx, p.Dir, base)
+}
+
+// checkContent looks into the commit that threads start from.
+func (p Project) checkContent(ctx context.Context, dir, base string) error {
+	r, err := gitdata.Open(dir)
+	switch {
+	case err != nil && p.Repo != "":
+		return nil // it is fetched for the first thread
+	case err != nil:
 		return fmt.Errorf("%w; working trees are made from one: correct dir, or workspace", err)
 	}
 	folder, err := scratch.Make(scratch.Look)
@@ -311,16 +323,21 @@ func (p Project) Check(ctx context.Context) error {
 	}
 	defer view.Close() //nolint:errcheck // only read
 	commit, err := view.Commit(ctx, base)
-	if err != nil {
-		return fmt.Errorf("%s has no %s that working trees could start from; is it a git repository with a commit, and base right?", p.Dir, base)
+	switch {
+	case err != nil && p.Repo != "":
+		return nil // base may be a commit, or newer than what was fetched
+	case err != nil:
+		return fmt.Errorf("%s has no %s that working trees could start from; is it a git repository with a commit, and base right?", dir, base)
 	}
-	return view.CheckSubdir(ctx, commit, p.Subdir)
+	if err := view.CheckSubdir(ctx, commit, p.Subdir); err != nil {
+		return err
+	}
+	return view.CheckFetched(ctx, commit)
 }
 
 var commitHash = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 
-func (p Project) checkRepo(ctx context.Context) error {
-	base := cmp.Or(p.Base, "HEAD")
+func (p Project) checkRepo(ctx context.Context, base string) error {
 	refs, err := p.Remote().Refs(ctx, base)
 	switch {
 	case err != nil:

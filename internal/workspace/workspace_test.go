@@ -53,10 +53,10 @@ func TestEveryThreadHasAGitFolderOfItsOwn(t *testing.T) {
 		{Name: "by-folder", Dir: source, Kind: Worktree},
 		{Name: "by-address", Repo: forge, Kind: Worktree, Base: "main"},
 	} {
-		if err := p.Check(ctx); err != nil {
+		k := &Keeper{DataDir: filepath.Join(dir, "data")}
+		if err := p.Check(ctx, k.DataDir); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 		}
-		k := &Keeper{DataDir: filepath.Join(dir, "data")}
 		one, two := Thread{ID: 1, Branch: "deckhand/1"}, Thread{ID: 2, Branch: "deckhand/2"}
 		for _, thread := range []*Thread{&one, &two} {
 			var err error
@@ -91,6 +91,35 @@ func TestEveryThreadHasAGitFolderOfItsOwn(t *testing.T) {
 	}
 }
 
+// What threads will lack is said before there is one, or, of a repository elsewhere, after its first fetch.
+func TestTheDoctorSeesWhatIsNotFetched(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	source := filepath.Join(dir, "source")
+	put(t, filepath.Join(source, ".gitmodules"), "[submodule \"lib\"]\n\tpath = lib\n\turl = ../lib\n")
+	put(t, filepath.Join(source, "pictures/.gitattributes"), "*.png filter=lfs diff=lfs merge=lfs -text\n")
+	repositoryOf(t, source)
+	forge := filepath.Join(dir, "forge.git")
+	runGit(t, dir, "clone", "--quiet", "--bare", source, forge)
+	k := &Keeper{DataDir: filepath.Join(dir, "data")}
+	said := func(p Project) {
+		t.Helper()
+		err := p.Check(t.Context(), k.DataDir)
+		if err == nil || !strings.Contains(err.Error(), "submodules are not fetched") || !strings.Contains(err.Error(), "Git LFS are not fetched") {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+	}
+	said(Project{Name: "by-folder", Dir: source, Kind: Worktree})
+	elsewhere := Project{Name: "by-address", Repo: forge, Kind: Worktree, Base: "main"}
+	if err := elsewhere.Check(t.Context(), k.DataDir); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := k.Open(t.Context(), Thread{ID: 1, Branch: "deckhand/1"}, elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	said(elsewhere)
+}
+
 func TestWhereNoThreadCanWork(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -103,7 +132,7 @@ func TestWhereNoThreadCanWork(t *testing.T) {
 		if got, _, err := k.Open(t.Context(), Thread{ID: 1, Branch: "deckhand/1"}, p); err == nil {
 			t.Errorf("%s: it works in %s", name, got)
 		}
-		if err := p.Check(t.Context()); err == nil {
+		if err := p.Check(t.Context(), k.DataDir); err == nil {
 			t.Errorf("%s: nothing is said about it", name)
 		}
 	}

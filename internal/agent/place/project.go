@@ -85,12 +85,11 @@ type Project struct {
 	Prices price.Contract
 }
 
-// Check says why threads of the project could not work: its folder, its repository or
-// its base is not there, or cannot be reached before ctx ends. It changes nothing.
-func (p Project) Check(ctx context.Context) error {
+// Check says why threads of the project could not work, and what they will lack; see [workspace.Project.Check].
+func (p Project) Check(ctx context.Context, dataDir string) error {
 	var errs []error
 	for _, q := range p.All() {
-		errs = append(errs, q.space(threads.Thread{}).Check(ctx))
+		errs = append(errs, q.space(threads.Thread{}).Check(ctx, dataDir))
 	}
 	return errors.Join(errs...)
 }

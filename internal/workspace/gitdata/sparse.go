@@ -88,3 +88,15 @@ func (v *View) CheckSubdir(ctx context.Context, commit, subdir string) error {
 	}
 	return fmt.Errorf("%s is no folder in what it starts from; correct subdir", subdir)
 }
+
+// CheckFetched says, in a sentence, which content of a commit is not fetched into the folders of threads.
+func (v *View) CheckFetched(ctx context.Context, commit string) error {
+	var left []error
+	if out, err := v.git(ctx, nil, nil, "ls-tree", commit, "--", ".gitmodules"); err == nil && out != "" {
+		left = append(left, errors.New("its submodules are not fetched: list their repositories under git: also, and ask for git submodule update --init in a thread that needs them"))
+	}
+	if out, err := v.git(ctx, nil, nil, "grep", "--files-with-matches", "--fixed-strings", "filter=lfs", commit, "--", ":(glob)**/.gitattributes"); err == nil && out != "" {
+		left = append(left, errors.New("its files in Git LFS are not fetched, and are pointers in threads: people attach those that a task needs"))
+	}
+	return errors.Join(left...)
+}
