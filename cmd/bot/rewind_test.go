@@ -38,7 +38,8 @@ func (r *rewound) run(verb, word string) string {
 	return `tool: Bash {"command":"` + r.script(tree) + " " + verb + " " + word + `"}`
 }
 
-// work has the model call tools and answer, in the thread or a new one.
+// work has the model call tools and answer, in the thread or a new one, and waits until what that has left is kept: a
+// turn that follows sooner leaves no state to come back to.
 func (r *rewound) work(before string, tools ...string) (prompt string) {
 	r.t.Helper()
 	r.n++
@@ -47,6 +48,7 @@ func (r *rewound) work(before string, tools ...string) (prompt string) {
 		r.thread = prompt
 	}
 	r.done(tree, r.thread, prompt)
+	r.saved()
 	return prompt
 }
 
@@ -144,7 +146,6 @@ func TestRewind(t *testing.T) {
 	one := map[string]string{"notes.txt": "one\n", "loose.txt": "a\n"}
 	r.has(r.thread, "one start", one)
 	r.goesOn(r.thread, 1)
-	r.saved()
 
 	// Another thread begins after the first message.
 	r.post(linus, tree, r.thread, "@deckhand fork from")
@@ -192,7 +193,6 @@ func TestRewindKilled(t *testing.T) {
 	r := begins(t)
 	defer r.stop()
 	r.work("", r.run("commit", "two"), r.run("loose", "b"))
-	r.saved()
 	db, err := pgx.Connect(t.Context(), r.directly)
 	if err != nil {
 		t.Fatal(err)
@@ -260,13 +260,14 @@ roles: {admins: [%s], approvers: [%s], users: [%s]}
 	commits := func(name string) {
 		t.Helper()
 		w.done(eng, thread, w.runs(linus, eng, thread, "echo "+name+" > "+name+" && git add "+name+" && git commit -qm "+name))
+		r.saved()
 	}
 	commits("x")
 	pushed := w.runs(linus, eng, thread, "git push -q origin HEAD")
 	w.click(grace, eng, w.card(eng, thread).TS, "approve")
 	w.done(eng, thread, pushed)
-	commits("y")
 	r.saved()
+	commits("y")
 	refs := f.Refs()
 
 	w.post(linus, eng, thread, "@deckhand rewind")

@@ -38,8 +38,8 @@ func TestWhatWasAllowedIsShutIn(t *testing.T) {
 	if in := read("in"); in != w.Workspace+"\ngit\nSeccomp:\t2\n" {
 		t.Errorf("what it saw of its own: %q", in)
 	}
-	// In the bot's folder are a home and a way to the model, its own, and nothing else.
-	if out := strings.Fields(read("out")); strings.Join(out, " ") != "2 . 1 ./gateway 1 ./home" {
+	// In the bot's folder are a home, whose its commits are, and a way to the model, its own, and nothing else.
+	if out := strings.Fields(read("out")); strings.Join(out, " ") != "3 . 1 ./commits 1 ./gateway 1 ./home" {
 		t.Errorf("what it saw of others': %q", out)
 	}
 	if log, err := os.ReadFile(filepath.Join(w.dir, "bot.log")); err != nil || !strings.Contains(string(log), `{"sample":"bwrap, no network, 8 GiB, 2048 processes, 20 GiB disk"}`) {
