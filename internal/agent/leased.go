@@ -92,7 +92,12 @@ func (h *leased) say(ctx context.Context, sentence string) {
 
 // sayIn is say for other goroutines than the worker's.
 func (h *leased) sayIn(ctx context.Context, thread threads.ThreadKey, sentence string) {
-	row, err := h.store.Say(ctx, h.heldLease(), sentence)
+	h.sayTo(ctx, thread, sentence, "")
+}
+
+// sayTo is sayIn, and calls the admins of a project, if one is named.
+func (h *leased) sayTo(ctx context.Context, thread threads.ThreadKey, sentence, adminsOf string) {
+	row, err := h.store.Say(ctx, h.heldLease(), sentence, adminsOf)
 	if errors.Is(err, threads.ErrFenced) {
 		return // another replica speaks now
 	}

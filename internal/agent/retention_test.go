@@ -50,7 +50,7 @@ func (p *playedWorks) LeaveWork(ctx context.Context, l threads.Lease, sentence s
 		return nil, nil
 	}
 	p.told[l.ThreadID] = true
-	w, err := p.stage.store.Say(ctx, l, sentence)
+	w, err := p.stage.store.Say(ctx, l, sentence, "")
 	return []outbox.Row{w}, err
 }
 

@@ -62,7 +62,7 @@ type prompts interface {
 
 // outboxStore keeps what people must see until they have.
 type outboxStore interface {
-	Say(ctx context.Context, l threads.Lease, sentence string) (outbox.Row, error)
+	Say(ctx context.Context, l threads.Lease, sentence, adminsOf string) (outbox.Row, error)
 	LeaveTurn(ctx context.Context, l threads.Lease, turnID int64, sentence string) (outbox.Row, error)
 }
 

@@ -16,7 +16,6 @@ import (
 	"deckhand/internal/agent/tools"
 	"deckhand/internal/agent/trust"
 	"deckhand/internal/store/approvals"
-	"deckhand/internal/store/outbox"
 )
 
 // TrustStore keeps what admins trust of what repositories bring: [*store.Store], which tells what
@@ -41,7 +40,7 @@ func (w *worker) withTrusted(ctx context.Context, p *place.Project) {
 		w.log.Warn("look at what the repository brings", zap.Error(err))
 	}
 	if len(asked) > 0 {
-		w.say(ctx, outbox.ForAdmins(p.Name, fmt.Sprintf("The repository brings %s that nobody has agreed to yet. What was trusted before is used meanwhile, or nothing. An admin sees what is new by writing “trust” here, and decides.", strings.Join(asked, ", "))))
+		w.sayTo(ctx, w.thread.Key(), fmt.Sprintf("The repository brings %s that nobody has agreed to yet. What was trusted before is used meanwhile, or nothing. An admin sees what is new by writing “trust” here, and decides.", strings.Join(asked, ", ")), p.Name)
 	}
 	agents, skills, err := w.trustedIn(ctx, p.Name, trust.Agents, trust.Skills)
 	if err != nil {

@@ -68,7 +68,7 @@ func (f frontend) Tell(rows ...outbox.Row) { f.Outbox.Tell(rows...) }
 
 func (f frontend) Say(k threads.ThreadKey, text string) {
 	if !f.stands(k, text) {
-		f.screen.Say(whereOf(k), f.Outbox.sentence(text, nil))
+		f.screen.Say(whereOf(k), f.Outbox.sentence(outbox.Row{Body: text}))
 	}
 }
 

@@ -50,17 +50,17 @@ func OutboxKey(w outbox.Row) string {
 	return "outbox/" + Number(w.ID) + "/" + Number(w.CreatedAt.UnixMicro())
 }
 
-// sentence is the body of an [outbox.Said] as people see it.
-func (o *Outbox) sentence(body string, buttons []outbox.Button) view.Page {
-	project, said := outbox.Calls(body)
-	if said = o.app.c.Redact(said); project == "" {
-		page := view.AskBack{Sentence: said}
-		for _, b := range buttons {
-			page.Choices = append(page.Choices, view.Choice(b))
-		}
-		return page
+// sentence is an [outbox.Said] as people see it.
+func (o *Outbox) sentence(w outbox.Row) view.Page {
+	said := o.app.c.Redact(w.Body)
+	if w.AdminsOf != "" {
+		return view.Call{Sentence: said, Whom: o.app.c.Access.Administrators(access.ReachProject, w.AdminsOf, "")}
 	}
-	return view.Call{Sentence: said, Whom: o.app.c.Access.Administrators(access.ReachProject, project, "")}
+	page := view.AskBack{Sentence: said}
+	for _, b := range w.Buttons {
+		page.Choices = append(page.Choices, view.Choice(b))
+	}
+	return page
 }
 
 // say says a sentence in a thread, in a message that mark tells from others.
@@ -69,7 +69,7 @@ func (o *Outbox) say(w outbox.Row, mark Mark, end func(error)) {
 		end(nil)
 		return
 	}
-	m := inThread(w.ThreadKey, OutboxKey(w), o.sentence(w.Body, w.Buttons))
+	m := inThread(w.ThreadKey, OutboxKey(w), o.sentence(w))
 	m.Mark, m.Urgency, m.Final, m.OnEnd = mark, Reply, true, end
 	o.app.screen.Post(m)
 }

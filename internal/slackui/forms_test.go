@@ -145,7 +145,7 @@ func TestMarks(t *testing.T) {
 			agent.PromptQueued, agent.PromptRunning, agent.PromptDone, agent.PromptFailed,
 			agent.PromptStopped, agent.PromptPaused, agent.PromptOverBudget,
 		} {
-			w, err := d.store.Say(context.Background(), d.lease, string(m))
+			w, err := d.store.Say(context.Background(), d.lease, string(m), "")
 			d.must(err)
 			w.Kind, w.TS = outbox.Mark, "1.0"
 			d.front().Tell(w)

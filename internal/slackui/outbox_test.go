@@ -156,7 +156,7 @@ func TestAPostThatCameThroughIsNotMadeAgain(t *testing.T) {
 					}
 					return fault{}
 				})
-				w, err := d.store.Say(context.Background(), d.lease, "Look at this.")
+				w, err := d.store.Say(context.Background(), d.lease, "Look at this.", "")
 				d.must(err)
 				d.front().Tell(w)
 				time.Sleep(time.Second)

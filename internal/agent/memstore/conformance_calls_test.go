@@ -183,7 +183,7 @@ var calls = []struct {
 		return fmt.Sprint(out, c.saying(rows), fate(err))
 	}},
 	{"say", func(ctx context.Context, c *caller) string {
-		w, err := c.store.Say(ctx, c.lease(), "words")
+		w, err := c.store.Say(ctx, c.lease(), "words", "")
 		if err != nil {
 			return fate(err)
 		}

@@ -104,9 +104,9 @@ func (b *Store) lastOutboxRow(about func(outbox.Row) bool) int64 {
 }
 
 // Say is [store.Store.Say].
-func (b *Store) Say(ctx context.Context, l threads.Lease, sentence string) (w outbox.Row, err error) {
+func (b *Store) Say(ctx context.Context, l threads.Lease, sentence, adminsOf string) (w outbox.Row, err error) {
 	err = b.under(ctx, l, func(t *threads.Thread) error {
-		w = b.addOutboxRow(t.ID, outbox.Row{Kind: outbox.Said, Body: sentence})
+		w = b.addOutboxRow(t.ID, outbox.Row{Kind: outbox.Said, Body: sentence, AdminsOf: adminsOf})
 		return nil
 	})
 	return w, err

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
@@ -66,17 +65,9 @@ func (d *Directory) Name(ctx context.Context, id string) string {
 }
 
 // nameOf is the name that a person chose, or the first one that they have that is more than
-// blanks. It has no control characters: with one a sentence could begin as outbox.ForAdmins does.
+// blanks.
 func nameOf(u *slack.User) string {
-	plain := func(s string) string {
-		return strings.TrimSpace(strings.Map(func(r rune) rune {
-			if unicode.IsControl(r) {
-				return ' '
-			}
-			return r
-		}, s))
-	}
-	return cmp.Or(plain(u.Profile.DisplayName), plain(u.RealName), u.Name)
+	return cmp.Or(strings.TrimSpace(u.Profile.DisplayName), strings.TrimSpace(u.RealName), u.Name)
 }
 
 // Group is the set of a user group's members.

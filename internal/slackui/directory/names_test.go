@@ -241,12 +241,3 @@ func workspace(t *testing.T) *Directory {
 	})
 	return New(slackgo.New(w.BotToken(), slackgo.OptionAPIURL(server.URL+"/api/")), zap.NewNop())
 }
-
-// TestNamesHaveNoControlCharacters: a sentence that begins with one calls nobody.
-func TestNamesHaveNoControlCharacters(t *testing.T) {
-	t.Parallel()
-	u := slackgo.User{RealName: "Ada", Profile: slackgo.UserProfile{DisplayName: "\x01web\x01 Ada"}}
-	if got := nameOf(&u); got != "web  Ada" {
-		t.Errorf("%q", got)
-	}
-}

@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -31,6 +30,7 @@ type Row struct {
 	// Body is what the kind needs; see [Kind].
 	Body      string
 	Buttons   []Button // below a sentence that is said
+	AdminsOf  string   // the project whose admins a sentence that is said calls; empty for nobody
 	CreatedAt time.Time
 	// Again says that it may have been sent already.
 	Again bool
@@ -55,24 +55,11 @@ const (
 	Wait    Kind = "wait"     // what a prompt waits for, or no longer
 	Budget  Kind = "budget"   // a budget's notice, or how it was decided
 	Mark    Kind = "mark"     // a prompt is marked: Body says how
-	Said    Kind = "said"     // Body is a sentence in a thread, or [ForAdmins]
+	Said    Kind = "said"     // Body is a sentence in a thread
 	Whisper Kind = "whisper"  // Body is a sentence for one person
 	Waits   Kind = "waits"    // a post waits, or no longer: see [inbox.Store.PostWaits]
 	Queue   Kind = "queue"    // a message shows the thread's queue, while it exists
 )
-
-// ForAdmins is the Body of a sentence that calls those who administer a project. No other sentence may begin with a
-// control character: people's names have none.
-func ForAdmins(project, sentence string) string { return "\x01" + project + "\x01" + sentence }
-
-// Calls reads the Body of a sentence: the project whose admins it calls, or empty, and what it says.
-func Calls(body string) (project, sentence string) {
-	if rest, ok := strings.CutPrefix(body, "\x01"); ok {
-		project, sentence, _ = strings.Cut(rest, "\x01")
-		return project, sentence
-	}
-	return "", body
-}
 
 // InOrder reports whether rows of the kind are sent in order within a thread. The others edit existing messages.
 func (k Kind) InOrder() bool {
@@ -90,7 +77,7 @@ const Hold = 15 * time.Second
 // Columns are those of a [Row], from [Tables].
 const Columns = `o.id, o.kind, o.team_id, COALESCE(t.channel_id, NULLIF(o.channel_id, ''), i.channel_id, '') AS channel_id, COALESCE(t.thread_ts, o.thread_ts) AS thread_ts,
 	COALESCE(o.thread_id, 0) AS thread_id, COALESCE(o.turn_id, 0) AS turn_id, COALESCE(o.card_id, '') AS card_id, COALESCE(o.inbox_id, 0) AS inbox_id,
-	COALESCE(o.notice_id, '') AS notice_id, COALESCE(i.ts, '') AS ts, o.user_id, o.body, o.buttons, o.created_at, o.tries > 0 AS again`
+	COALESCE(o.notice_id, '') AS notice_id, COALESCE(i.ts, '') AS ts, o.user_id, o.body, o.buttons, o.admins_of, o.created_at, o.tries > 0 AS again`
 
 // Tables follow the rows o of the outbox. PostgreSQL overestimates a claim's rows: without the limit it would read all threads.
 const Tables = ` o LEFT JOIN LATERAL (SELECT * FROM threads WHERE id = o.thread_id LIMIT 1) t ON true LEFT JOIN inbox i ON i.id = o.inbox_id`
@@ -102,6 +89,7 @@ type NewRow struct {
 	Card, Notice string
 	Body         string
 	Buttons      []Button
+	AdminsOf     string
 	Free         bool // any process may send it
 }
 
@@ -128,12 +116,12 @@ func AddTo(db *pg.DB, b *pgx.Batch, threadID int64, written func(Row), rows ...N
 		}
 		b.Queue(`
 			WITH o AS (
-				INSERT INTO outbox (kind, team_id, thread_id, turn_id, card_id, inbox_id, notice_id, body, replica, process, held_until, buttons)
-				SELECT $2, team_id, id, NULLIF($3::bigint, 0), NULLIF($4, ''), NULLIF($5::bigint, 0), NULLIF($6, ''), $7, $8, $9, now() + $10, COALESCE($11::jsonb, '[]')
+				INSERT INTO outbox (kind, team_id, thread_id, turn_id, card_id, inbox_id, notice_id, body, replica, process, held_until, buttons, admins_of)
+				SELECT $2, team_id, id, NULLIF($3::bigint, 0), NULLIF($4, ''), NULLIF($5::bigint, 0), NULLIF($6, ''), $7, $8, $9, now() + $10, COALESCE($11::jsonb, '[]'), $12
 				FROM threads WHERE id = $1
 				RETURNING *)
 			SELECT `+Columns+` FROM`+Tables,
-			threadID, w.Kind, w.Turn, w.Card, w.Inbox, w.Notice, w.Body, db.Replica, db.Process, hold, w.Buttons,
+			threadID, w.Kind, w.Turn, w.Card, w.Inbox, w.Notice, w.Body, db.Replica, db.Process, hold, w.Buttons, w.AdminsOf,
 		).Query(func(rows pgx.Rows) error {
 			got, err := pg.CollectOne[Row](rows, nil)
 			written(got)
@@ -152,9 +140,9 @@ func CloseCards(ctx context.Context, tx pg.Tx, turnID int64, hold time.Duration)
 	return err
 }
 
-// Say writes a sentence for the thread into the outbox.
-func (s *Store) Say(ctx context.Context, l threads.Lease, sentence string) (Row, error) {
-	return s.addOutboxRow(ctx, l, NewRow{Kind: Said, Body: sentence})
+// Say writes a sentence for the thread into the outbox. It calls the admins of a project, if one is named.
+func (s *Store) Say(ctx context.Context, l threads.Lease, sentence, adminsOf string) (Row, error) {
+	return s.addOutboxRow(ctx, l, NewRow{Kind: Said, Body: sentence, AdminsOf: adminsOf})
 }
 
 // LeaveTurn queues the notice for a turn whose process has died: the work continues elsewhere, and its controls are
