@@ -20,6 +20,9 @@ func Unseen(spec Spec, path string) []string {
 	}
 	var out []string
 	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue // it names a folder of wherever a program is started
+		}
 		target, err := filepath.EvalSymlinks(dir)
 		if err != nil || v.shows(target) || slices.Contains(out, dir) {
 			continue
