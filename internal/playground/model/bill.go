@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -13,6 +14,9 @@ import (
 type Bill struct {
 	Sessions []SessionBill `json:"sessions"` // by session id
 	Total    Tally         `json:"total"`
+	// Requests are what a provider bills for each call, in micro-dollars, by the id of its
+	// request. A call that was not answered is not in it.
+	Requests map[string]int64 `json:"requests"`
 }
 
 // SessionBill is the bill of one session. Calls that name no session have the
@@ -88,22 +92,35 @@ type ledger struct {
 	calls  map[[2]string]*Tally // session, model
 	totals map[string]*Tally    // session; kept apart: sums of floats depend on their order
 	probes map[string]*Tally    // session
+	// requests are the metered costs of the calls.
+	requests map[string]int64
 }
 
 // add adds a call that was answered to its end.
-func (l *ledger) add(session, model string, u usage) { l.book(session, model, u.tally(model)) }
+func (l *ledger) add(session, model, request string, u usage) {
+	l.book(session, model, request, u.tally(model))
+}
 
 // addCut adds a call whose answer broke off: what the CLI counts of it, and what had
 // been made.
-func (l *ledger) addCut(session, model string, guessed, made usage) {
+func (l *ledger) addCut(session, model, request string, guessed, made usage) {
 	t := guessed.tally(model)
 	t.MeteredMicroUSD = made.tally(model).MeteredMicroUSD
-	l.book(session, model, t)
+	l.book(session, model, request, t)
 }
 
-func (l *ledger) book(session, model string, t Tally) {
+// meter notes what a provider bills for a call. Call it under the lock.
+func (l *ledger) meter(request string, t Tally) {
+	if l.requests == nil {
+		l.requests = map[string]int64{}
+	}
+	l.requests[request] = t.MeteredMicroUSD
+}
+
+func (l *ledger) book(session, model, request string, t Tally) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.meter(request, t)
 	if l.calls == nil {
 		l.calls, l.totals = map[[2]string]*Tally{}, map[string]*Tally{}
 	}
@@ -118,16 +135,18 @@ func (l *ledger) book(session, model string, t Tally) {
 	l.totals[session].add(t)
 }
 
-func (l *ledger) addProbe(session, model string, u usage) {
+func (l *ledger) addProbe(session, model, request string, u usage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	t := u.tally(model)
+	l.meter(request, t)
 	if l.probes == nil {
 		l.probes = map[string]*Tally{}
 	}
 	if l.probes[session] == nil {
 		l.probes[session] = &Tally{}
 	}
-	l.probes[session].add(u.tally(model))
+	l.probes[session].add(t)
 }
 
 // tally is the tally of one call.
@@ -151,7 +170,7 @@ func (l *ledger) bill() Bill {
 		}
 		return bySession[id]
 	}
-	b := Bill{Sessions: []SessionBill{}}
+	b := Bill{Sessions: []SessionBill{}, Requests: maps.Clone(l.requests)}
 	for key, t := range l.calls {
 		s := session(key[0])
 		s.Models = append(s.Models, ByModel{key[1], *t})

@@ -39,6 +39,8 @@ type Fault struct {
 	StallAfterChars int `json:"stall_after_chars,omitempty"`
 	// Garbage answers 200 with bytes that are no JSON and no event stream.
 	Garbage bool `json:"garbage,omitempty"`
+	// Mute says nothing of what a streamed answer has used, which is billed all the same.
+	Mute bool `json:"mute,omitempty"`
 	// CharsPerSecond streams at this pace; 0 = unchanged.
 	CharsPerSecond int `json:"chars_per_second,omitempty"`
 }

@@ -148,6 +148,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, f form) error {
 	if req.Model == "" || len(req.Messages) == 0 {
 		return &apiError{Status: http.StatusBadRequest, Message: "model and messages: Field required"}
 	}
+	request := w.Header().Get("Request-Id")
 	session := sessionOf(r.Header.Get("X-Claude-Code-Session-Id"), req.Metadata.UserID)
 	conv := req.read()
 
@@ -176,16 +177,16 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, f form) error {
 	}
 	if !req.Stream {
 		// Billed before it is written: who has the answer can trust the bill.
-		bill(session, req.Model, a.Usage)
+		bill(session, req.Model, request, a.Usage)
 		log.Info("model call answered", zap.Int("output_tokens", a.Usage.OutputTokens))
 		return writeJSON(w, &a)
 	}
 	out := newStream(r.Context(), w, req.Model, fault, f)
-	err = out.answer(&a, func() { bill(session, req.Model, a.Usage) })
+	err = out.answer(&a, func() { bill(session, req.Model, request, a.Usage) })
 	if err != nil && out.open {
 		// The client was told what the prompt costs, and counts that; a provider bills what
 		// it had made besides.
-		s.ledger.addCut(session, req.Model, a.Usage.opening(out.guess.tokens()), a.Usage.opening(out.made.tokens()))
+		s.ledger.addCut(session, req.Model, request, a.Usage.opening(out.guess.tokens()), a.Usage.opening(out.made.tokens()))
 	}
 	switch {
 	case errors.As(err, &cutError{}):

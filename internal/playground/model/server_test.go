@@ -320,6 +320,11 @@ func TestFaults(t *testing.T) {
 		t.Errorf("not garbage: %q", got.Body)
 	}
 
+	s.SetFaults([]Fault{{Mute: true, Times: 1}})
+	if got := post(t, url, ask("say: hi", streamed), "X-Claude-Code-Session-Id", "mute"); strings.Contains(got.Body, "_tokens") || s.Bill().Session("mute").Total.Output == 0 {
+		t.Errorf("an answer that tells no usage: %q, billed as %+v", got.Body, s.Bill().Session("mute"))
+	}
+
 	s.SetFaults([]Fault{{Hang: Duration(time.Hour)}})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)

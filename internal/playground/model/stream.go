@@ -61,6 +61,7 @@ type stream struct {
 	bytes int  // until the stream is cut, negative = never
 	chars int  // until the stream is cut or stalls, negative = never
 	stall bool // at the end of chars say nothing more, instead of a cut
+	mute  bool // tell no usage
 
 	// open is set between message_start and the final usage: the client knows
 	// what the prompt costs, and guesses what the answer does.
@@ -103,7 +104,7 @@ func newStream(ctx context.Context, w http.ResponseWriter, model string, f Fault
 	}
 	h.Set("Cache-Control", "no-cache")
 	w.WriteHeader(http.StatusOK)
-	s := &stream{ctx: ctx, w: w, ctl: http.NewResponseController(w), frames: how.frames, bytes: -1, chars: -1, guess: newGuess(model), made: guess{per: 4}}
+	s := &stream{ctx: ctx, w: w, ctl: http.NewResponseController(w), frames: how.frames, bytes: -1, chars: -1, mute: f.Mute, guess: newGuess(model), made: guess{per: 4}}
 	if f.CutAfterBytes > 0 {
 		s.bytes = f.CutAfterBytes
 	}
@@ -121,6 +122,9 @@ type cutError struct{}
 
 func (cutError) Error() string { return "stream cut by a fault" }
 
+// usageInEvent is what an event says of the usage.
+var usageInEvent = regexp.MustCompile(`"usage":\{(?:[^{}]|\{[^{}]*\})*\}`)
+
 func (s *stream) event(name string, v any) error {
 	if err := s.ctx.Err(); err != nil {
 		return fmt.Errorf("stream %s: %w", name, context.Cause(s.ctx))
@@ -128,6 +132,9 @@ func (s *stream) event(name string, v any) error {
 	data, err := plainJSON(v)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
+	}
+	if s.mute {
+		data = usageInEvent.ReplaceAll(data, []byte(`"usage":{}`))
 	}
 	out := fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, data)
 	if s.frames {

@@ -104,10 +104,10 @@ func TestBillRoundsOnce(t *testing.T) {
 	t.Parallel()
 	var l ledger
 	for range 3 {
-		l.add("s", "claude-haiku-5-5", usage{InputTokens: 4}) // 400 nano-USD each
-		l.add("s", "claude-sonnet-5-5", usage{CacheReadInputTokens: 4})
+		l.add("s", "claude-haiku-5-5", "req_a", usage{InputTokens: 4}) // 400 nano-USD each
+		l.add("s", "claude-sonnet-5-5", "req_b", usage{CacheReadInputTokens: 4})
 	}
-	l.add("r", "claude-opus-5-5", usage{OutputTokens: 1, CacheCreationInputTokens: 3, CacheCreation: cacheCreation{1, 2}, ServerToolUse: &serverToolUse{1}})
+	l.add("r", "claude-opus-5-5", "req_c", usage{OutputTokens: 1, CacheCreationInputTokens: 3, CacheCreation: cacheCreation{1, 2}, ServerToolUse: &serverToolUse{1}})
 	small := Tally{Calls: 3, Input: 12, NanoUSD: 1200, MicroUSD: 1}
 	read := Tally{Calls: 3, CacheRead: 12, NanoUSD: 1200, MicroUSD: 1}
 	other := Tally{Calls: 1, Output: 1, CacheWrite5m: 1, CacheWrite1h: 2, WebSearchRequests: 1, NanoUSD: 10_041_000, MicroUSD: 10_041, MeteredMicroUSD: 10_041}
@@ -119,7 +119,8 @@ func TestBillRoundsOnce(t *testing.T) {
 				Total: Tally{Calls: 6, Input: 12, CacheRead: 12, NanoUSD: 2400, MicroUSD: 2},
 			},
 		},
-		Total: Tally{Calls: 7, Input: 12, Output: 1, CacheRead: 12, CacheWrite5m: 1, CacheWrite1h: 2, WebSearchRequests: 1, NanoUSD: 10_043_400, MicroUSD: 10_043, MeteredMicroUSD: 10_041},
+		Total:    Tally{Calls: 7, Input: 12, Output: 1, CacheRead: 12, CacheWrite5m: 1, CacheWrite1h: 2, WebSearchRequests: 1, NanoUSD: 10_043_400, MicroUSD: 10_043, MeteredMicroUSD: 10_041},
+		Requests: map[string]int64{"req_a": 0, "req_b": 0, "req_c": 10_041},
 	}
 	// The floats are compared with the CLI's own elsewhere.
 	if diff := cmp.Diff(want, l.bill(), cmpopts.IgnoreFields(Tally{}, "USD")); diff != "" {
@@ -142,7 +143,7 @@ func TestBillNamesTheExactSumToo(t *testing.T) {
 	var l ledger
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
-		l.add("s", "claude-sonnet-5-5", usage{InputTokens: rnd.IntN(50), OutputTokens: rnd.IntN(5000), CacheReadInputTokens: rnd.IntN(99999), CacheCreationInputTokens: rnd.IntN(9999)})
+		l.add("s", "claude-sonnet-5-5", "", usage{InputTokens: rnd.IntN(50), OutputTokens: rnd.IntN(5000), CacheReadInputTokens: rnd.IntN(99999), CacheCreationInputTokens: rnd.IntN(9999)})
 		if got := l.bill().Total; math.Abs(got.USD*1e9-float64(got.NanoUSD)) > 1 {
 			t.Fatalf("%v USD and %d nano-USD", got.USD, got.NanoUSD)
 		}
