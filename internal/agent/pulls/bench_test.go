@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -64,18 +67,21 @@ func newBench(t *testing.T) *bench {
 	if err := os.Setenv(tokenOfTests, playforge.Token); err != nil { //nolint:usetesting // parallel tests, and always the same
 		t.Fatal(err)
 	}
+	at, err := template()
+	if err != nil {
+		t.Fatal(err)
+	}
 	owner := storetest.URL(t)
 	db, err := pgx.Connect(t.Context(), owner)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close(context.Background()) })
-	b := &bench{t: t, db: db, Store: storetest.Open(t, owner, store.Options{}), dir: t.TempDir(), work: t.TempDir()}
-	b.git("init", "-q", "-b", "main")
-	b.commit("one.txt", "one\n")
-	if err := playforge.Make(b.dir, "web.git", b.work); err != nil {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(at)); err != nil {
 		t.Fatal(err)
 	}
+	b := &bench{t: t, db: db, Store: storetest.Open(t, owner, store.Options{}), dir: filepath.Join(dir, "forge"), work: filepath.Join(dir, "work")}
 	mux := http.NewServeMux()
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -85,7 +91,6 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	f.Register(mux)
-	b.git("remote", "add", "origin", b.bare())
 	b.Service = New(Config{
 		Store: b, People: b, Pusher: b, Accounts: (*accounts.Service)(nil), Every: time.Second, Log: zap.NewNop(),
 		Projects: map[string]place.Project{"web": {
@@ -98,6 +103,29 @@ func newBench(t *testing.T) *bench {
 	b.patience = waittest.Limit // a busy machine is no forge that does not answer
 	return b
 }
+
+// template is a folder with a working tree and a forge's copy of it, of which each bench has a
+// copy: to make them takes nine runs of git.
+var template = sync.OnceValues(func() (dir string, err error) {
+	if templates, err = os.MkdirTemp("", "deckhand-pulls-"); err != nil {
+		return "", err
+	}
+	work := filepath.Join(templates, "work")
+	if err := errors.Join(os.Mkdir(work, 0o755), os.WriteFile(filepath.Join(work, "one.txt"), []byte("one\n"), 0o600)); err != nil {
+		return "", err
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"commit", "-qm", "write one.txt"}, {"remote", "add", "origin", "../forge/web.git"}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir, cmd.Env = work, forgetest.Environ()
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("git %v: %w: %s", args, err, out)
+		}
+	}
+	return templates, playforge.Make(filepath.Join(templates, "forge"), "web.git", work)
+})
+
+// templates is the template's folder, which is removed after the tests.
+var templates string
 
 func (b *bench) bare() string { return filepath.Join(b.dir, "web.git") }
 

@@ -1,6 +1,8 @@
 package pulls
 
 import (
+	"errors"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -11,5 +13,5 @@ import (
 
 func TestMain(m *testing.M) {
 	gitway.RunHelper()
-	storetest.Main(m, func() error { return goleak.Find() })
+	storetest.Main(m, func() error { return errors.Join(os.RemoveAll(templates), goleak.Find()) })
 }
