@@ -182,9 +182,6 @@ func (b *Store) Decide(ctx context.Context, d approvals.Decision) (approvals.App
 			scope: g.Scope, tool: a.ToolName, sum: a.InputSHA256, expires: now.Add(g.For),
 		})
 	}
-	if a.ToolChange != nil && a.Status == approvals.Allowed && a.ToolSHA256 != (approvals.Sum{}) {
-		b.knows(t, a.ToolName, a.ToolChange.Now)
-	}
 	b.wakeTurn(a)
 	if !a.Delivered {
 		b.notify(pg.Notice{Kind: pg.NoticeApproval, ThreadID: a.ThreadID, ID: a.ID})
@@ -252,27 +249,9 @@ func (b *Store) ExpireApproval(ctx context.Context, id string) (approvals.Approv
 	return b.approval(a), true, nil
 }
 
-// KnowTool is [store.Store.KnowTool].
-func (b *Store) KnowTool(ctx context.Context, l threads.Lease, tool string, told []approvals.ToolText) (change *approvals.ToolChange, err error) {
-	err = b.under(ctx, l, func(t *threads.Thread) error {
-		key := toolKey(t, tool)
-		if len(b.tools[key]) == 0 && told[0].SHA256 != (approvals.Sum{}) {
-			b.knows(t, tool, told[0])
-		}
-		change = approvals.ChangeOf(b.tools[key], told)
-		return nil
-	})
-	return change, err
-}
-
-func toolKey(t *threads.Thread, tool string) string { return t.TeamID + "/" + t.Project + "/" + tool }
-
-func (b *Store) knows(t *threads.Thread, tool string, text approvals.ToolText) {
-	if b.tools == nil {
-		b.tools = map[string][]approvals.ToolText{}
-	}
-	key := toolKey(t, tool)
-	b.tools[key] = append([]approvals.ToolText{text}, b.tools[key]...)
+// KnowTool is [store.Store.KnowTool], of tools that never change.
+func (b *Store) KnowTool(context.Context, threads.Lease, string, []approvals.ToolText) (*approvals.ToolChange, error) {
+	return nil, nil
 }
 
 // LiveGrants is [store.Store.LiveGrants].

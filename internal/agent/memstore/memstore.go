@@ -37,7 +37,6 @@ type Store struct {
 	turns     []*Turn
 	approvals []*approvals.Approval
 	grants    []*grant
-	tools     map[string][]approvals.ToolText // by team, project and tool, the latest first
 	ledger    []Entry
 	calls     []*call
 	notices   []*ledger.BudgetNotice
