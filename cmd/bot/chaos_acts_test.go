@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -55,10 +56,19 @@ func (c *chaos) later(s chaosStep, do func()) {
 
 func (c *chaos) act(s chaosStep, r *chaosReplica) {
 	switch s.what {
-	case "stop":
+	case "stop", "order":
 		if t, ok := c.aThread(s.whose); ok {
-			_ = c.do(http.MethodPost, "/_control/messages", map[string]any{"user": ada, "channel": t.channel, "thread_ts": t.ts, "text": "@deckhand stop"}, nil)
+			if s.what == "stop" {
+				c.mayCut(0, time.Minute)
+			}
+			_ = c.do(http.MethodPost, "/_control/messages", map[string]any{"user": ada, "channel": t.channel, "thread_ts": t.ts, "text": "@deckhand " + cmp.Or(s.text, "stop")}, nil)
 		}
+	case "cut model":
+		c.mayCut(-time.Second, time.Second)
+		c.cutModel()
+	case "restart bot":
+		c.mayCut(0, time.Minute) // until it has ended
+		r.signal(syscall.SIGTERM)
 	case "kill bot":
 		r.mu.Lock()
 		r.pause = s.long

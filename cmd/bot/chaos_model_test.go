@@ -27,7 +27,8 @@ type overheard struct {
 	file *os.File
 }
 
-func overhear(t testing.TB, model, path string, moment func(string)) (address string) {
+// overhear returns its address, and how to break its connections.
+func overhear(t testing.TB, model, path string, moment func(string)) (address string, cut func()) {
 	t.Helper()
 	target, err := url.Parse(model)
 	if err != nil {
@@ -47,8 +48,11 @@ func overhear(t testing.TB, model, path string, moment func(string)) (address st
 		server.Close()
 		_ = file.Close()
 	})
-	return server.URL
+	return server.URL, server.CloseClientConnections
 }
+
+// told is in an answer that says to its end what it used.
+var told = regexp.MustCompile(`"type":"message_delta".*"output_tokens"|^\{"model".*"output_tokens"`)
 
 var askedFor = regexp.MustCompile(`say: (answer-\d{4})`)
 
@@ -63,7 +67,7 @@ func (o *overheard) pass(proxy *httputil.ReverseProxy, w http.ResponseWriter, r 
 		Tools []json.RawMessage `json:"tools"`
 	}
 	_ = json.Unmarshal(body, &asked) // what is no JSON has no tools
-	call.Main = len(asked.Tools) > 0
+	call.Main = len(asked.Tools) > 0 && !bytes.Contains(body, []byte("Your task is to create a detailed summary"))
 	for _, found := range askedFor.FindAllStringSubmatch(string(body), -1) {
 		call.Seen = append(call.Seen, found[1])
 	}
@@ -71,7 +75,8 @@ func (o *overheard) pass(proxy *httputil.ReverseProxy, w http.ResponseWriter, r 
 	heard := &hearing{ResponseWriter: w}
 	defer func() {
 		o.moment(whenAnswered)
-		call.Status, call.Uses = heard.status, toolUses(heard.copy.Bytes())
+		call.Ended, call.Request = time.Now(), heard.Header().Get("Request-Id")
+		call.Status, call.Uses, call.Told = heard.status, toolUses(heard.copy.Bytes()), told.Match(heard.copy.Bytes())
 		line, err := json.Marshal(call)
 		if err != nil {
 			return

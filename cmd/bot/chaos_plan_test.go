@@ -25,9 +25,10 @@ type chaosPlan struct {
 	sandboxed bool // the threads of shop
 	idle      time.Duration
 	slots     int
-	settings  []string // of the bots, beside those that all have
-	program   string   // that the replicas are; empty for this test's binary
-	database  string   // its address; empty for one of the tests' server
+	settings  []string      // of the bots, beside those that all have
+	program   string        // that the replicas are; empty for this test's binary
+	database  string        // its address; empty for one of the tests' server
+	unwritten time.Duration // how long what a bot has read of a call may not be written down
 	steps     []chaosStep
 }
 
@@ -39,7 +40,7 @@ type chaosStep struct {
 	long  time.Duration // until it is over
 	fault map[string]any
 	user  string
-	text  string // of a post; %s is where run.sh lies
+	text  string // of a post, where %s is where run.sh lies, or of an order
 	n     int    // of a post
 	in    string // channel of a post that begins a thread; moment of an ambush
 }
@@ -52,6 +53,8 @@ func (s chaosStep) String() string {
 		return fmt.Sprintf("kill all bots %v after it has %s %d times", s.long, s.in, s.n)
 	case s.n > 0:
 		return fmt.Sprintf("%s answer-%04d", s.what, s.n)
+	case s.what == "order":
+		return s.text
 	default:
 		return fmt.Sprintf("%s %d for %v", s.what, s.whose%3, s.long)
 	}
@@ -65,10 +68,14 @@ func drawChaos(seed uint64, n, posts int) chaosPlan {
 		seed: seed, posts: posts,
 		replicas: 1 + r.IntN(3), postgres: r.IntN(3) == 0, sandboxed: r.IntN(3) == 0,
 		idle: []time.Duration{2 * time.Second, 30 * time.Minute}[r.IntN(2)], slots: []int{1, 2, 20}[r.IntN(3)],
+		unwritten: 3 * time.Second,
 	}
-	d := chaosDrawer{r: r, plan: &p, posts: posts}
+	d := chaosDrawer{r: r, more: rand.New(rand.NewPCG(seed, 14)), plan: &p, posts: posts}
 	d.post("mention")
-	for range n {
+	for i := range n {
+		if i >= 3 && d.more.IntN(3) == 0 {
+			d.rarity()
+		}
 		if r.IntN(2) == 0 {
 			d.post([]string{"mention", "reply", "reply"}[r.IntN(3)])
 		} else {
@@ -80,6 +87,7 @@ func drawChaos(seed uint64, n, posts int) chaosPlan {
 
 type chaosDrawer struct {
 	r     *rand.Rand
+	more  *rand.Rand // for what came later: a seed's other steps stay what they were
 	plan  *chaosPlan
 	posts int
 }
@@ -87,6 +95,10 @@ type chaosDrawer struct {
 func (d *chaosDrawer) add(s chaosStep) {
 	s.after = time.Duration(d.r.IntN(2500)) * time.Millisecond
 	s.whose = d.r.Uint64()
+	switch s.what {
+	case "freeze bot", "cut database", "part database", "kill postgres": // it cannot write
+		d.plan.unwritten = max(d.plan.unwritten, s.long+10*time.Second)
+	}
 	d.plan.steps = append(d.plan.steps, s)
 }
 
@@ -106,8 +118,74 @@ func (d *chaosDrawer) post(what string) {
 	if d.r.IntN(8) == 0 {
 		text = append(text, `tool: AskUserQuestion {"questions":[{"question":"Which colour?","header":"Colour","multiSelect":false,"options":[{"label":"Red","description":"warm"},{"label":"Blue","description":"cold"}]}]}`)
 	}
+	text = append(text, d.work()...)
 	s.text = strings.Join(append(text, fmt.Sprintf("say: answer-%04d", d.posts)), "\n")
 	d.add(s)
+}
+
+// work is what else a post may have done: several calls in one answer, or a subagent; and what
+// the last answer uses.
+func (d *chaosDrawer) work() (text []string) {
+	r := d.more
+	switch r.IntN(6) {
+	case 0:
+		text = append(text, fmt.Sprintf(`tools: [{"name":"Bash","input":{"command":"%%s free t%04[1]d-5"}},{"name":"Bash","input":{"command":"%%s free t%04[1]d-6"}}]`, d.posts))
+	case 1:
+		task := fmt.Sprintf("tool: Bash {\"command\":\"%%s sub t%04d-7 %d\"}\n%s\nsay: below", d.posts, r.IntN(2), usage(r))
+		text = append(text, fmt.Sprintf(`tool: Task {"description":"a job","subagent_type":"general-purpose","run_in_background":false,"prompt":%q}`, task))
+	}
+	if r.IntN(4) == 0 {
+		text = append(text, "think: about it")
+	}
+	if r.IntN(2) == 0 {
+		text = append(text, usage(r))
+	}
+	if r.IntN(3) == 0 { // for seconds, so that accidents cut it
+		text = append(text, "slow: 60", fmt.Sprintf("fill: %d", 60+r.IntN(200)))
+	}
+	return text
+}
+
+// usage has an answer use any tokens, of caches and searches too.
+func usage(r *rand.Rand) string {
+	return fmt.Sprintf(`usage: {"input_tokens":%d,"output_tokens":%d,"cache_read_input_tokens":%d,"cache_creation":{"ephemeral_5m_input_tokens":%d,"ephemeral_1h_input_tokens":%d},"server_tool_use":{"web_search_requests":%d}}`,
+		1+r.IntN(5000), 1+r.IntN(3000), r.IntN(90_000), r.IntN(3000), r.IntN(2)*r.IntN(3000), max(0, r.IntN(5)-2))
+}
+
+// rarity is one of the later kinds: orders about the session, several people at once, a stop in
+// good order, and faults that the ledger must follow.
+func (d *chaosDrawer) rarity() {
+	defer func(r *rand.Rand) { d.r = r }(d.r)
+	d.r = d.more
+	fault := func(fault map[string]any) {
+		fault["target"], fault["times"] = "model", 1
+		d.add(chaosStep{what: "fault", fault: fault})
+	}
+	switch d.r.IntN(11) {
+	case 0, 1:
+		d.add(chaosStep{what: "order", text: "/clear"})
+	case 2:
+		d.add(chaosStep{what: "order", text: "/compact"})
+	case 3, 4:
+		d.add(chaosStep{what: "order", text: "model " + []string{"haiku", "opus", "default"}[d.r.IntN(3)]})
+	case 5:
+		for i := range 2 + d.r.IntN(2) {
+			d.post("reply")
+			if last := d.plan.steps; i > 0 {
+				last[len(last)-1].after, last[len(last)-1].whose = 0, last[len(last)-2].whose
+			}
+		}
+	case 6:
+		d.add(chaosStep{what: "restart bot"})
+	case 7:
+		d.add(chaosStep{what: "cut model"})
+	case 8:
+		fault(map[string]any{"mute": true})
+	case 9:
+		fault(map[string]any{"status": 400, "message": "bad luck"})
+	case 10:
+		fault(map[string]any{"status": 429, "retry_after": 1})
+	}
 }
 
 // accident is anything that people do beside work, and whatever breaks.

@@ -151,6 +151,7 @@ func chaosOf(t *testing.T) (out []chaosSeries, asked bool) {
 func (s chaosSeries) world() chaosPlan {
 	p := s[0]
 	for _, other := range s {
+		p.unwritten = max(p.unwritten, other.unwritten)
 		p.postgres = p.postgres || slices.ContainsFunc(other.steps, func(s chaosStep) bool { return s.what == "kill postgres" })
 	}
 	return p
@@ -192,7 +193,19 @@ func (s chaosSeries) play(t *testing.T) (out []brokenBy) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cut := 0
+	for _, b := range e.Rows.Ledger {
+		if !b.Complete {
+			cut++
+		}
+	}
+	t.Logf("%d calls of the model were billed; the ledger has %d, %d of which were cut", len(e.Bill), len(e.Rows.Ledger), cut)
 	violations := e.Judge()
+	for command, rule := range map[string]judge.Rule{"report": judge.Booked, "audit": judge.Chained} {
+		if out, problem, code := program(t, []string{"DATABASE_URL=" + c.directly}, command, "verify"); code != 0 {
+			violations = append(violations, judge.Violation{Rule: rule, What: fmt.Sprintf("bot %s verify says: %s%s", command, problem, out)})
+		}
+	}
 	c.report(e, violations)
 	for _, v := range violations {
 		seed, known := whose[v.Thread]

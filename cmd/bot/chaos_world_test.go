@@ -38,6 +38,7 @@ type chaos struct {
 	database   *keptDatabase // nil where the server is not the history's own
 	directly   string        // the database's address, with no accident in between
 	model      string
+	cutModel   func() // breaks the connections to it
 	replicas   []*chaosReplica
 	began      time.Time
 	over       chan struct{} // closed when nothing more is to be started
@@ -47,6 +48,7 @@ type chaos struct {
 	mu        sync.Mutex
 	threads   []chaosThread
 	accidents []judge.Line
+	cuts      []judge.Span
 	ambushes  []chaosStep
 	calm      bool // what is asked is approved at once
 }
@@ -108,7 +110,7 @@ func newChaos(t testing.TB, p chaosPlan) *chaos {
 	t.Cleanup(func() { _ = c.playground.Close(context.Background()) })
 	c.URL, c.BotUser = c.playground.URL(), slack.BotUser
 	c.watch()
-	c.model = overhear(t, c.playground.ModelURL(), filepath.Join(dir, "model.log"), c.moment)
+	c.model, c.cutModel = overhear(t, c.playground.ModelURL(), filepath.Join(dir, "model.log"), c.moment)
 	c.furnish()
 	for n := range p.replicas {
 		c.launch(c.newReplica(n, cli))
@@ -178,7 +180,7 @@ func (c *chaos) furnish() {
 	}
 	var free []string
 	for _, script := range []string{"./run.sh", c.script(tree)} {
-		for _, verb := range []string{"free", "commit", "loose", "look"} {
+		for _, verb := range []string{"free", "commit", "loose", "look", "sub"} {
 			free = append(free, fmt.Sprintf("%q", "Bash("+script+" "+verb+" **)"))
 		}
 	}
@@ -256,6 +258,7 @@ func (c *chaos) keepRunning(r *chaosReplica) {
 			return
 		}
 		err = cmd.Wait()
+		c.mayCut(-c.plan.unwritten, 0)
 		select {
 		case <-c.over:
 			if err != nil {
@@ -367,6 +370,14 @@ func (c *chaos) note(format string, args ...any) {
 	c.accidents = append(c.accidents, judge.Line{At: time.Now(), Text: "* " + fmt.Sprintf(format, args...)})
 }
 
+// mayCut notes that the bot's side may cut calls of the model, from one time to another after
+// now, or not have written down what it knows of them.
+func (c *chaos) mayCut(from, to time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cuts = append(c.cuts, judge.Span{From: time.Now().Add(from), To: time.Now().Add(to)})
+}
+
 // place is where to look for what happens.
 func (c *chaos) place() judge.Place {
 	return judge.Place{
@@ -382,6 +393,6 @@ func (c *chaos) look() (judge.Evidence, error) {
 	e, err := judge.Scan(context.Background(), c.place())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e.Accidents = c.accidents
+	e.Accidents, e.Cuts = c.accidents, c.cuts
 	return e, err
 }

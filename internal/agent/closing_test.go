@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,7 +63,7 @@ func TestAnAnswerThatOthersWroteBelow(t *testing.T) {
 	}{
 		"nobody wrote":       {took: LongTurn - time.Second},
 		"somebody wrote":     {took: LongTurn - time.Second, store: writtenIn{wrote: true}, from: 2},
-		"the books are away": {took: LongTurn - time.Second, store: writtenIn{wrote: true, err: errAway}},
+		"the books are away": {took: LongTurn - time.Second, store: writtenIn{wrote: true, err: errors.New("the database is away")}},
 		"it was long":        {took: LongTurn, store: writtenIn{wrote: true}, from: 2},
 	} {
 		t.Run(name, func(t *testing.T) {

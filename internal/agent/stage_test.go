@@ -115,7 +115,7 @@ func newStage(limits Limits, list ...spend.Budget) *stage {
 			accounts: spend.New(spend.Config{Store: s.way, Budgets: list, Front: s.people}),
 			works:    s.works,
 			people:   connectedPeople{},
-			replica:  "A", cliVersion: pinnedCLI, log: zap.NewNop(),
+			replica:  "A", cliVersion: "2.1.329", log: zap.NewNop(),
 			place: place.Place{Machine: s.machine, Slots: place.NewSlots(limits.MaxLive), Starts: &place.Starts{AtOnce: limits.Starts}}, files: s.files,
 		}, &bounds{limits: limits, workspaces: workspace.Limits{MaxAge: 24 * time.Hour}})
 		ctx, cancel := context.WithCancel(context.Background())

@@ -17,5 +17,6 @@
 //	free    a rule allows it
 //	commit  a rule allows it; it commits its id to the thread's branch
 //	loose   a rule allows it; it writes its id into a file that is not committed
+//	sub     a rule allows it; a subagent runs it, which may fail where its post is answered
 //	look    a rule allows it; it writes down which ids of both kinds it finds
 package judge

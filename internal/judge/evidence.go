@@ -37,9 +37,10 @@ type Evidence struct {
 	Bot       string
 	Branched  string
 	Threads   []Thread
-	Calls     []ModelCall // in order
-	Runs      []Run       // in the order of writing
-	Bill      map[string]int64
+	Calls     []ModelCall      // in order
+	Runs      []Run            // in the order of writing
+	Bill      map[string]int64 // of the model's provider, in micro-USD, by the id of the call's request
+	Cuts      []Span           // in which calls may have been cut on the bot's side: by its end, or by a person's Stop
 	Rows      Rows
 	Branches  map[string][]string // subjects of the commits, by branch
 	Processes []string
@@ -69,8 +70,11 @@ type Message struct {
 // ModelCall is a call of the model, recorded on its way.
 type ModelCall struct {
 	At      time.Time `json:"at"`
+	Ended   time.Time `json:"ended"`
+	Request string    `json:"request"` // the id that the provider gave it; empty until it answers
 	Session string    `json:"session"`
-	Main    bool      `json:"main"` // it has tools: the main loop's, not a title's
+	Main    bool      `json:"main"` // it has tools, and asks for no summary: the main loop's or a subagent's
+	Told    bool      `json:"told"` // what it used, to the end
 	Status  int       `json:"status"`
 	Seen    []string  `json:"seen"` // the answers in its conversation, in order
 	Uses    []ToolUse `json:"uses"` // of the answer
@@ -91,6 +95,9 @@ type Run struct {
 	Found []string // for look: the ids that it found
 }
 
+// Span is a stretch of time.
+type Span struct{ From, To time.Time }
+
 // Line is one line of a transcript.
 type Line struct {
 	At   time.Time
@@ -100,7 +107,7 @@ type Line struct {
 // answerOf and toolOf find a post's expectations.
 var (
 	answerOf = regexp.MustCompile(`say: (answer-\d{4})\b`)
-	toolOf   = regexp.MustCompile(`run\.sh (ask|free|commit|loose|look) (t\d{4}-\d)`)
+	toolOf   = regexp.MustCompile(`run\.sh (ask|free|commit|loose|look|sub) (t\d{4}-\d)`)
 )
 
 // Glance reads what [Evidence.Unsettled] needs, at a tenth of the cost of a [Scan]: the threads since one, and the
@@ -170,23 +177,11 @@ func (e *Evidence) readThreadsSince(ctx context.Context, p Place, since string) 
 }
 
 func (e *Evidence) readBill(ctx context.Context, p Place) error {
-	type tally struct {
-		Metered int64 `json:"metered_micro_usd"`
-	}
-	var bill struct {
-		Sessions []struct {
-			ID     string `json:"session_id"`
-			Total  tally
-			Probes tally
-		}
-	}
+	var bill struct{ Requests map[string]int64 }
 	if err := get(ctx, p.Control+"/_control/bill", &bill); err != nil {
 		return err
 	}
-	e.Bill = map[string]int64{}
-	for _, s := range bill.Sessions {
-		e.Bill[s.ID] = s.Total.Metered + s.Probes.Metered
-	}
+	e.Bill = bill.Requests
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -54,6 +53,8 @@ var (
 	handedOver = regexp.MustCompile(`(?i)restarted here|goes on below|went on elsewhere`)
 	// forgot is in a message that says that the conversation begins again, or has a gap.
 	forgot = regexp.MustCompile(`(?i)starts? anew|may be unknown|cannot be resumed|could not be resumed|new session`)
+	// clears is in a person's order after which the model need not see what was said before.
+	clears = regexp.MustCompile(`(?:^|\s)/(?:clear|compact)\b`)
 	// lostWork is in a message that reports lost work.
 	lostWork = regexp.MustCompile(`(?i)could not be (restored|kept|saved|published)|is lost|were lost|was lost`)
 	// decides and works are buttons of something that still waits.
@@ -108,6 +109,16 @@ func (t Thread) posts(bot string) (out []post) {
 		out = append(out, p)
 	}
 	return out
+}
+
+// anew is when somebody last wanted the conversation cleared or summed up before a post; or empty.
+func (t Thread) anew(bot, before string) (since string) {
+	for _, m := range t.Messages {
+		if m.User != bot && m.TS < before && clears.MatchString(m.Text) {
+			since = m.TS
+		}
+	}
+	return since
 }
 
 // says are the matching messages of the bot.
@@ -201,8 +212,8 @@ func (e Evidence) answers(t Thread) (out []Violation) {
 				broken(Answered, "%s is marked as done and was said %d times", p.answer, len(said))
 			}
 			for _, w := range p.tools {
-				// "full": its disk was full, and it reported that.
-				if e.count("end", w.id) == 0 && e.count("found", w.id) == 0 && e.count("full", w.id) == 0 && !e.denied(w.id) {
+				// "full": its disk was full, and it reported that. A subagent may fail and be done.
+				if w.verb != "sub" && e.count("end", w.id) == 0 && e.count("found", w.id) == 0 && e.count("full", w.id) == 0 && !e.denied(w.id) {
 					broken(Done, "%s is marked as done, and %s has not run to its end, nor was it denied", p.answer, w.id)
 				}
 			}
@@ -244,6 +255,9 @@ func (e Evidence) runs() (out []Violation) {
 	uses := map[string]string{} // the run's id, by the tool use's
 	for _, c := range e.Calls {
 		for _, u := range c.Uses {
+			if !strings.HasPrefix(u.Input, `{"command"`) {
+				continue // a subagent's prompt may name what it is to run
+			}
 			if found := toolOf.FindStringSubmatch(u.Input); found != nil {
 				uses[u.ID] = found[2]
 			}
@@ -293,8 +307,7 @@ func (e Evidence) memory(t Thread) (out []Violation) {
 	}
 	first := map[string]ModelCall{}
 	for _, c := range e.Calls {
-		if c.Main && len(c.Seen) > 0 {
-			last := c.Seen[len(c.Seen)-1]
+		if last := c.asked(); last != "" {
 			if _, known := first[last]; !known {
 				first[last] = c
 			}
@@ -306,9 +319,10 @@ func (e Evidence) memory(t Thread) (out []Violation) {
 		if !asked {
 			continue
 		}
+		since := t.anew(e.Bot, p.TS)
 		for _, earlier := range posts {
 			before, known := first[earlier.answer]
-			if earlier.done() && known && before.At.Before(c.At) && !slices.Contains(c.Seen, earlier.answer) {
+			if earlier.TS > since && earlier.done() && known && before.At.Before(c.At) && !slices.Contains(c.Seen, earlier.answer) {
 				out = append(out, Violation{Rule: Remember, Thread: t.root(), What: fmt.Sprintf("the model was asked for %s without %s, which was answered before; it saw %v", p.answer, earlier.answer, c.Seen)})
 			}
 		}
@@ -356,28 +370,5 @@ func (e Evidence) files(t Thread) (out []Violation) {
 			broken("%s was committed and is not in the branch %s", id, branch)
 		}
 	}
-	return out
-}
-
-// books: the model's bill for a session lies between the ledger's sum and that plus what it says may be missing.
-func (e Evidence) books() (out []Violation) {
-	booked := map[string]Account{}
-	for _, a := range e.Rows.Ledger {
-		booked[a.Session] = a
-	}
-	sessions := map[string]bool{}
-	for s := range e.Bill {
-		sessions[s] = true
-	}
-	for s := range booked {
-		sessions[s] = true
-	}
-	for s := range sessions {
-		a, bill := booked[s], e.Bill[s]
-		if bill < a.Micro || bill > a.Micro+a.Bound {
-			out = append(out, Violation{Rule: Booked, What: fmt.Sprintf("session %s: the bill is %d µ$, the ledger has %d and says that up to %d may be missing", s, bill, a.Micro, a.Bound)})
-		}
-	}
-	slices.SortFunc(out, func(a, b Violation) int { return cmp.Compare(a.What, b.What) })
 	return out
 }

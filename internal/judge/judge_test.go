@@ -51,11 +51,14 @@ func good() Evidence {
 			ask(40, 4, tool("look", "t0004-0")), say(43, 4),
 		}}},
 		Calls: []ModelCall{
-			{At: second(10), Session: "s", Main: true, Seen: []string{"answer-0001"}, Uses: []ToolUse{{"u1", tool("ask", "t0001-0")}}},
-			{At: second(20), Session: "s", Main: true, Seen: []string{"answer-0001", "answer-0002"}, Uses: []ToolUse{{"u2", tool("ask", "t0002-0")}}},
-			{At: second(30), Session: "s", Main: true, Seen: []string{"answer-0001", "answer-0002", "answer-0003"}, Uses: []ToolUse{{"u3", tool("commit", "t0003-0")}, {"u4", tool("loose", "t0003-1")}}},
-			{At: second(40), Session: "s", Main: true, Seen: []string{"answer-0001", "answer-0002", "answer-0003", "answer-0004"}, Uses: []ToolUse{{"u5", tool("look", "t0004-0")}}},
+			{At: second(10), Ended: second(11), Request: "r1", Session: "s", Main: true, Told: true, Seen: []string{"answer-0001"}, Uses: []ToolUse{{"u1", tool("ask", "t0001-0")}}},
+			{At: second(20), Ended: second(21), Request: "r2", Session: "s", Main: true, Told: true, Seen: []string{"answer-0001", "answer-0002"}, Uses: []ToolUse{{"u2", tool("ask", "t0002-0")}}},
+			{At: second(30), Ended: second(31), Request: "r3", Session: "s", Main: true, Told: true, Seen: []string{"answer-0001", "answer-0002", "answer-0003"}, Uses: []ToolUse{{"u3", tool("commit", "t0003-0")}, {"u4", tool("loose", "t0003-1")}}},
+			{At: second(40), Ended: second(41), Request: "r4", Session: "s", Main: true, Told: true, Seen: []string{"answer-0001", "answer-0002", "answer-0003", "answer-0004"}, Uses: []ToolUse{{"u5", tool("look", "t0004-0")}}},
+			{At: second(43), Ended: second(45), Request: "r5", Session: "s"},
+			{At: second(43), Ended: second(47), Request: "r6", Session: "s", Told: true},
 		},
+		Cuts: []Span{{second(45), second(46)}},
 		Runs: []Run{
 			{At: second(13), What: "begin", Verb: "ask", ID: "t0001-0"},
 			{At: second(14), What: "end", Verb: "ask", ID: "t0001-0"},
@@ -66,7 +69,7 @@ func good() Evidence {
 			{At: second(42), What: "begin", Verb: "look", ID: "t0004-0"},
 			{At: second(42), What: "found", Verb: "look", ID: "t0004-0", Found: []string{"start", "t0003-0", "t0003-1"}},
 		},
-		Bill: map[string]int64{"s": 1000, "cut": 700},
+		Bill: map[string]int64{"r1": 100, "r2": 200, "r3": 300, "r4": 400, "r5": 500, "r6": 600},
 		Rows: Rows{
 			Decisions: []Decision{
 				{second(12), "u1", "allowed", "button"},
@@ -79,7 +82,15 @@ func good() Evidence {
 				{7, second(11), tool("ask", "t0001-0"), "allowed", "U0GRACE", &decidedAt},
 				{7, second(21), tool("ask", "t0002-0"), "denied", "U0GRACE", &decidedAt},
 			},
-			Ledger:  []Account{{"s", 1000, 0}, {"cut", 500, 300}},
+			Ledger: []Entry{
+				{"r1", "s", "U0ADA", true, 100, 0},
+				{"r2", "s", "U0ADA", true, 200, 0},
+				{"r3", "s", "U0ADA", true, 300, 0},
+				{"r4", "s", "U0ADA", true, 400, 0},
+				{"r5", "s", "U0ADA", false, 450, 80},
+				{"", "s", "U0ADA", false, 0, 900},
+				{"", "s", "U0ADA", true, 0, 0},
+			},
 			Threads: []ThreadRow{{7, "C0TREE", ts(10), "deckhand/7"}},
 		},
 		Branches: map[string][]string{"deckhand/7": {"t0003-0", "start"}},
@@ -130,8 +141,17 @@ func TestTheJudgeSees(t *testing.T) {
 		{"a file is lost from the workspace", func(e *Evidence) { e.Runs[7].Found = []string{"start", "t0003-0"} }, Kept},
 		{"the ledger has too little", func(e *Evidence) { e.Rows.Ledger[0].Micro-- }, Booked},
 		{"the ledger has too much", func(e *Evidence) { e.Rows.Ledger[0].Micro++ }, Booked},
-		{"a cut call is missing by more than it says", func(e *Evidence) { e.Rows.Ledger[1].Bound = 199 }, Booked},
-		{"a session is not in the ledger", func(e *Evidence) { e.Rows.Ledger = e.Rows.Ledger[:1] }, Booked},
+		{"two entries differ, and their sum is right", func(e *Evidence) { e.Rows.Ledger[0].Micro--; e.Rows.Ledger[1].Micro++ }, Booked},
+		{"a cut call is missing by more than it says", func(e *Evidence) { e.Rows.Ledger[4].Bound = 49 }, Booked},
+		{"a cut call is booked at more than it is billed", func(e *Evidence) { e.Bill["r5"] = 449 }, Booked},
+		{"a call is booked as cut, and nothing cut it", func(e *Evidence) { e.Rows.Ledger[0].Complete = false }, Booked},
+		{"a call is not in the ledger", func(e *Evidence) { e.Rows.Ledger = e.Rows.Ledger[1:] }, Booked},
+		{"a call of a bot that died is not in the ledger", func(e *Evidence) { e.Rows.Ledger[5].Bound = 599 }, Booked},
+		{"a call is booked twice", func(e *Evidence) { e.Rows.Ledger = append(e.Rows.Ledger, e.Rows.Ledger[0]) }, Booked},
+		{"a call is booked that was not billed", func(e *Evidence) { delete(e.Bill, "r1") }, Booked},
+		{"a call is booked on another session", func(e *Evidence) { e.Rows.Ledger[0].Session = "other" }, Booked},
+		{"a call is booked on another person", func(e *Evidence) { e.Rows.Ledger[0].User = "U0GRACE" }, Booked},
+		{"the ledger has an estimate", func(e *Evidence) { e.Rows.Estimates = []string{"estimate"} }, Booked},
 		{"an envelope waits", func(e *Evidence) { e.Rows.Waiting = []string{"message"} }, Settled},
 		{"a turn runs on", func(e *Evidence) { e.Rows.Running = []string{"turn 3"} }, Settled},
 		{"an approval waits", func(e *Evidence) { e.Rows.Approvals[0].Status = "pending" }, Settled},
@@ -160,6 +180,12 @@ func TestWhatWasToldIsNoViolation(t *testing.T) {
 		"the conversation begins anew": func(e *Evidence) { e.Calls[3].Seen = e.Calls[3].Seen[3:] },
 		"files are lost":               func(e *Evidence) { e.Runs[7].Found = nil },
 		"a post failed":                func(e *Evidence) { e.Threads[0].Messages[8] = marked(e.Threads[0].Messages[8], "warning") },
+	}
+	cleared := good()
+	tests["the conversation begins anew"](&cleared)
+	cleared.Threads[0].Messages = slices.Insert(cleared.Threads[0].Messages, 8, Message{TS: ts(37), User: "U0ADA", Text: "<@U0BOT> /clear"})
+	if v := cleared.Judge(); len(v) > 0 {
+		t.Errorf("after a /clear: %v", v)
 	}
 	for sentence, change := range map[string]string{
 		"The session cannot be resumed, so it starts anew.":       "the conversation begins anew",

@@ -15,7 +15,8 @@ type Rows struct {
 	Calls     int      // of the model, not booked
 	Decisions []Decision
 	Approvals []Approval
-	Ledger    []Account
+	Ledger    []Entry
+	Estimates []string // entries of the ledger that are of no call
 	Threads   []ThreadRow
 	Turns     []TurnRow
 	Posts     []PostRow
@@ -40,11 +41,14 @@ type Approval struct {
 	DecidedAt *time.Time
 }
 
-// Account is a session's sum in the ledger, in micro-USD, and what may be missing.
-type Account struct {
-	Session string
-	Micro   int64
-	Bound   int64
+// Entry is a call in the ledger, in micro-USD, with what was corrected when its end became known.
+type Entry struct {
+	Request  string // empty if the bot did not see its answer begin
+	Session  string
+	User     string
+	Complete bool
+	Micro    int64
+	Bound    int64 // what may be missing
 }
 
 // ThreadRow is a thread with its current session.
@@ -90,7 +94,10 @@ func (e *Evidence) readRows(ctx context.Context, p Place) error {
 		{`SELECT at, COALESCE(details::json ->> 'tool_use', ''), COALESCE(details::json ->> 'status', ''), COALESCE(details::json ->> 'via', '')
 			FROM audit WHERE kind = 'decided' ORDER BY seq`, &r.Decisions},
 		{`SELECT thread_id, created_at, input, status, decided_by, decided_at FROM approvals ORDER BY created_at`, &r.Approvals},
-		{`SELECT session_id::text, sum(micro_usd)::bigint, COALESCE(sum(bound_micro_usd), 0)::bigint FROM ledger GROUP BY 1`, &r.Ledger},
+		{`SELECT l.request_id, l.session_id::text, l.user_id, l.complete OR COALESCE(c.bound_micro_usd = -l.bound_micro_usd, false),
+				l.micro_usd + COALESCE(c.micro_usd, 0), l.bound_micro_usd + COALESCE(c.bound_micro_usd, 0)
+			FROM ledger l LEFT JOIN ledger c ON c.corrects = l.call_id AND c.cause = 'late' WHERE l.kind = 'call' ORDER BY l.id`, &r.Ledger},
+		{`SELECT format('a %s of turn %s over %s µ$', kind, turn_id, micro_usd) FROM ledger WHERE kind NOT IN ('call', 'end') AND cause IS DISTINCT FROM 'late'`, &r.Estimates},
 		{`SELECT id, channel_id, thread_ts, 'deckhand/' || id || CASE slug WHEN '' THEN '' ELSE '-' || slug END FROM threads ORDER BY id`, &r.Threads},
 		{`SELECT id, thread_id, attempt, state, problem, started_at, ended_at FROM turns ORDER BY id`, &r.Turns},
 		{`SELECT received_at, ts, state, outcome FROM inbox WHERE kind = 'message' ORDER BY id`, &r.Posts},
@@ -106,8 +113,8 @@ func (e *Evidence) readRows(ctx context.Context, p Place) error {
 			*into, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Decision])
 		case *[]Approval:
 			*into, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Approval])
-		case *[]Account:
-			*into, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Account])
+		case *[]Entry:
+			*into, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Entry])
 		case *[]ThreadRow:
 			*into, err = pgx.CollectRows(rows, pgx.RowToStructByPos[ThreadRow])
 		case *[]PostRow:

@@ -49,7 +49,7 @@ func (e Evidence) Story(thread string) string {
 		e.storyOfRows(t, line)
 	}
 	for _, c := range e.Calls {
-		if c.Main && len(c.Seen) > 0 && mine[c.Seen[len(c.Seen)-1]] {
+		if mine[c.asked()] {
 			line(c.At, "the model is asked in session %.8s about %v, status %d, tools %v", c.Session, c.Seen, c.Status, c.Uses)
 		}
 	}
