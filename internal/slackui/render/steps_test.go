@@ -147,7 +147,7 @@ func TestALongResultIsBounded(t *testing.T) {
 	t.Parallel()
 	secret := "hunter2hunter2"
 	s := step("Bash", `{"command":"cat all"}`, 0)
-	for at := range len(secret) { // the cut goes through each of its characters
+	for _, at := range []int{0, 1, len(secret) / 2, len(secret) - 1} { // the cut goes through it
 		found := results(map[string]string{s.ToolUseID: strings.Repeat("x", 1<<20-at) + secret + strings.Repeat("漢", 2<<20)})
 		v := view.Steps{Page: view.StepsPage{Turn: 12, Step: 1, Page: 1000}, Steps: approvals.Steps{Total: 1, List: []approvals.Step{s}}, Found: found}
 		m := render.Steps(v, render.Options{Redact: redact.New(secret).Redact})

@@ -332,12 +332,15 @@ func TestLateResultsMoveNothing(t *testing.T) {
 func TestWhatIsOpenAtTheEdgeOfAPage(t *testing.T) {
 	t.Parallel()
 	for at := 6300; at < 7600; at += 100 {
-		full := strings.Repeat("word ", at/5) + "`" + strings.Repeat("<b> ", 60) + "` " + strings.Repeat("word ", 600)
+		full := strings.Repeat("word ", at/5) + "`" + strings.Repeat("<b> ", 60) + "` " + strings.Repeat("word ", 300)
 		var before []render.Page
-		for i := 6800; i < len(full); i += 40 {
+		for i := at; i < len(full); i += 40 {
 			pages := render.Turn(running(claude.Item{Kind: claude.ItemText, Text: full[:i]}), render.Options{})
 			grew(t, before, pages)
 			before = pages
+		}
+		if len(before) != 2 {
+			t.Errorf("%d pages", len(before))
 		}
 	}
 }
