@@ -56,7 +56,7 @@ func TestTheStoreInMemoryIsTheStore(t *testing.T) {
 	t.Parallel()
 	db := storetest.New(t)
 	seen := map[string]int{}
-	for seed := range uint64(20) {
+	for seed := range uint64(10) {
 		a, b := newCaller(t, seed, new(memstore.Store)), newCaller(t, seed, db)
 		b.endAll() // those of the seed before
 		for range 400 {
