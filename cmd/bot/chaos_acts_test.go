@@ -64,7 +64,7 @@ func (c *chaos) act(s chaosStep, r *chaosReplica) {
 			_ = c.do(http.MethodPost, "/_control/messages", map[string]any{"user": ada, "channel": t.channel, "thread_ts": t.ts, "text": "@deckhand " + cmp.Or(s.text, "stop")}, nil)
 		}
 	case "cut model":
-		c.mayCut(-time.Second, time.Second)
+		c.mayCut(-10*time.Second, 30*time.Second)
 		c.cutModel()
 	case "restart bot":
 		c.mayCut(0, time.Minute) // until it has ended

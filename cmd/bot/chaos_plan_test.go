@@ -68,7 +68,7 @@ func drawChaos(seed uint64, n, posts int) chaosPlan {
 		seed: seed, posts: posts,
 		replicas: 1 + r.IntN(3), postgres: r.IntN(3) == 0, sandboxed: r.IntN(3) == 0,
 		idle: []time.Duration{2 * time.Second, 30 * time.Minute}[r.IntN(2)], slots: []int{1, 2, 20}[r.IntN(3)],
-		unwritten: 3 * time.Second,
+		unwritten: 30 * time.Second, // on a busy machine
 	}
 	d := chaosDrawer{r: r, more: rand.New(rand.NewPCG(seed, 14)), plan: &p, posts: posts}
 	d.post("mention")
@@ -97,7 +97,7 @@ func (d *chaosDrawer) add(s chaosStep) {
 	s.whose = d.r.Uint64()
 	switch s.what {
 	case "freeze bot", "cut database", "part database", "kill postgres": // it cannot write
-		d.plan.unwritten = max(d.plan.unwritten, s.long+10*time.Second)
+		d.plan.unwritten = max(d.plan.unwritten, s.long+30*time.Second)
 	}
 	d.plan.steps = append(d.plan.steps, s)
 }
