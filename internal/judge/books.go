@@ -82,10 +82,14 @@ func (e Evidence) wrong(b Entry, bill int64, c ModelCall) string {
 	return ""
 }
 
-// authors are the people who wrote each post, by its answer.
+// authors are the people who wrote each post, by its answer. Threads in which the conversation was cleared or summed up
+// are left out: a turn of that kind that is taken up again shows the model somebody else's post last.
 func (e Evidence) authors() map[string]string {
 	out := map[string]string{}
 	for _, t := range e.Threads {
+		if t.anew(e.Bot, "~") != "" {
+			continue
+		}
 		for _, p := range t.posts(e.Bot) {
 			out[p.answer] = p.User
 		}

@@ -204,8 +204,9 @@ func (e Evidence) answers(t Thread) (out []Violation) {
 	posts := t.posts(e.Bot)
 	for _, p := range posts {
 		said := t.says(e.Bot, func(m Message) bool {
-			// A waiting message may be quoted, with its request.
-			return strings.Contains(strings.ReplaceAll(m.all(), "say: "+p.answer, ""), p.answer) && !handedOver.MatchString(m.all())
+			// A waiting message may be quoted, with its request, and a branch is named after it.
+			text := strings.NewReplacer("say: "+p.answer, "", "say-"+p.answer, "").Replace(m.all())
+			return strings.Contains(text, p.answer) && !handedOver.MatchString(text)
 		})
 		if p.done() {
 			if len(said) != 1 {
