@@ -250,8 +250,8 @@ func (c *chaos) history(p chaosPlan) bool {
 	return c.settle()
 }
 
-// settle waits until nothing waits any more; it reports false when something does for as
-// long as nobody would wait for it.
+// settle waits until nothing waits any more; it reports false when the same does for as long as
+// nobody would wait for it.
 func (c *chaos) settle() bool {
 	since := "" // what was settled before this history began is judged at the end
 	if len(c.threads) > 0 {
@@ -261,10 +261,14 @@ func (c *chaos) settle() bool {
 	if asked, err := time.ParseDuration(os.Getenv("DECKHAND_TEST_PATIENCE")); err == nil {
 		limit = asked
 	}
-	deadline := time.Now().Add(limit)
-	quiet := 0
+	var waits string
+	var deadline time.Time
+	quiet, end := 0, time.Now().Add(3*limit)
 	for {
 		e, err := judge.Glance(context.Background(), c.place(), since)
+		if now := fmt.Sprint(err, e.Unsettled()); now != waits {
+			waits, deadline = now, time.Now().Add(limit) // a busy machine comes on
+		}
 		if err == nil && len(e.Unsettled()) == 0 {
 			if quiet++; quiet == 2 {
 				return true
@@ -272,8 +276,8 @@ func (c *chaos) settle() bool {
 		} else {
 			quiet = 0
 		}
-		if time.Now().After(deadline) {
-			c.note("it does not settle in %v: %v %v", limit, err, e.Unsettled())
+		if now := time.Now(); now.After(deadline) || now.After(end) {
+			c.note("it does not settle in %v: %s", limit, waits)
 			return false
 		}
 		time.Sleep(500 * time.Millisecond)
