@@ -51,7 +51,8 @@ var landed = map[string]string{
 	"00036_mcp_tools.sql":        "59f82d2df71d2be8725b850f2f95eb42ed7d40bb4a479714a6db58075d6dfd29",
 	"00037_trust.sql":            "2e58584e7fdcb883895310a83893154b3bd239b2d1211650526b352b2000d8a8",
 	"00038_repositories.sql":     "d4a178c56f5ac1fc824a1a47f65fa6832e3617687b972827d0918e889732a3fa",
-	"00039_rewind.sql":           "b57d08e0182e9ca759b646c183dc86d4c18464ae9625c8dd0fd9814203c92c2c",
+	"00039_rewind.sql":           "8a8660c240752b69e55f61bca026ab41bf9e4f0e441584cc1f563f8a07e3ba4b",
+	"00040_admins.sql":           "958415b46bfb63df91672b56892c836fe78475f9ed119d42929f6c7287a7b7c9",
 	"00027_pulls.sql":            "439b16744c076138ec8201577e4eb391732cfaf4e2dd17dab576b3974aedc80e",
 }
 

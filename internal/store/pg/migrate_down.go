@@ -53,6 +53,7 @@ var losses = map[int64][]string{
 	37: {"trust"},
 	38: nil, // refused while there is work of further repositories
 	39: nil,
+	40: nil,
 }
 
 // TableRows is a table's number of rows.
