@@ -38,7 +38,7 @@ func TestWhatWasAllowedIsShutIn(t *testing.T) {
 	if in := read("in"); in != w.Workspace+"\ngit\nSeccomp:\t2\n" {
 		t.Errorf("what it saw of its own: %q", in)
 	}
-	// In the bot's folder are a home, whose its commits are, and a way to the model, its own, and nothing else.
+	// Of the bot's folder it sees its own home, its way to the model, what says whose its commits are, and nothing else.
 	if out := strings.Fields(read("out")); strings.Join(out, " ") != "3 . 1 ./commits 1 ./gateway 1 ./home" {
 		t.Errorf("what it saw of others': %q", out)
 	}

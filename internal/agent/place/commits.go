@@ -51,9 +51,15 @@ func (h *Host) commitsOf(threadID int64) string {
 	return filepath.Join(h.DataDir, "commits", strconv.FormatInt(threadID, 10))
 }
 
+// namesAuthors reports whether the project's commits say whose they are. A launcher of an admin's own takes no folder
+// along.
+func (h *Host) namesAuthors(p Project) bool {
+	return h.People != nil && p.Sandbox.Kind != sandbox.Command
+}
+
 // AskedBy implements [Machine].
 func (h *Host) AskedBy(ctx context.Context, t threads.Thread, p Project, user string) error {
-	if h.People == nil {
+	if !h.namesAuthors(p) {
 		return nil
 	}
 	name, email := h.People.AuthorOf(ctx, user)
@@ -96,7 +102,7 @@ func replaceFile(path, text string) error {
 // the thread.
 func (h *Host) commits(ctx context.Context, t threads.Thread, p Project, s *sandbox.Session, settings [][2]string) ([][2]string, error) {
 	dir := h.commitsOf(t.ID)
-	if h.People == nil || p.Sandbox.Kind == sandbox.Command { // which takes no folder along
+	if !h.namesAuthors(p) {
 		return settings, nil
 	}
 	if err := h.AskedBy(ctx, t, p, t.OwnerID); err != nil {
@@ -109,7 +115,7 @@ func (h *Host) commits(ctx context.Context, t threads.Thread, p Project, s *sand
 
 // sign has a session's commits signed by the bot, outside of its sandbox: those that are by whoever asked last.
 func (h *Host) sign(t threads.Thread, p Project, way *gitway.Session) error {
-	if p.SignKey == "" || way == nil || h.People == nil {
+	if p.SignKey == "" || way == nil || !h.namesAuthors(p) {
 		return nil
 	}
 	key, err := p.signingKey()
