@@ -345,7 +345,7 @@ func (s *session) publish(ctx context.Context, t threads.Thread, p place.Project
 	why := ""
 	if err != nil {
 		s.log.Warn("publish the thread's branch", zap.Error(err))
-		why = "What was committed here is not in the project's repository yet: " + err.Error() + "."
+		why = workspace.Unpublished(err)
 	}
 	s.sayOnce(t, &s.unpublished, why)
 	left, err := s.place.Save(ctx, t, p, within, s.end())

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"deckhand/internal/slackui"
 	"deckhand/internal/spelling"
 	"deckhand/internal/store"
+	"deckhand/internal/workspace/gitdata"
 )
 
 const (
@@ -189,14 +191,17 @@ func (d *Doctor) projects(ctx context.Context) []Finding {
 	for i, project := range all {
 		looking.Go(func() error {
 			p, at := d.File.Projects[project], "$.projects."+project
-			if err := p.Check(ctx, d.Environment.DataDir); err != nil {
-				found[i] = append(found[i], Finding{name, Warning, fmt.Sprintf("%s: project %s: %v", d.File.Where(at), project, err)})
-			} else if err := p.CheckForge(ctx); err != nil {
-				found[i] = append(found[i], Finding{name, Warning, fmt.Sprintf("%s: project %s: %v", d.File.Where(at), project, err)})
+			warn := func(err error) {
+				if err != nil {
+					found[i] = append(found[i], Finding{name, Warning, fmt.Sprintf("%s: project %s: %v", d.File.Where(at), project, err)})
+				}
 			}
-			if err := p.CheckSigning(); err != nil {
-				found[i] = append(found[i], Finding{name, Warning, fmt.Sprintf("%s: project %s: %v", d.File.Where(at), project, err)})
+			err := p.Check(ctx, d.Environment.DataDir)
+			warn(err)
+			if _, lacks := errors.AsType[gitdata.NotFetchedError](err); lacks || err == nil {
+				warn(p.CheckForge(ctx))
 			}
+			warn(p.CheckSigning())
 			for n, v := range p.Env {
 				if _, ok := d.lookupenv(v); !ok {
 					found[i] = append(found[i], Finding{name, Warning, fmt.Sprintf("%s: project %s: the variable %s is not set, so the agent will not have it; set it, or leave it out", d.File.Where(fmt.Sprintf("%s.env[%d]", at, n)), project, v)})

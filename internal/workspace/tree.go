@@ -3,7 +3,9 @@ package workspace
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -367,5 +369,18 @@ func unsaved(left []gitdata.Left, short string) string {
 
 // Unsaved says for people why nothing could be saved.
 func Unsaved(err error) string {
-	return "What is not committed here is in this thread's folder alone, since it could not be saved: " + err.Error() + "."
+	return "What is not committed here is in this thread's folder alone, since it could not be saved: " + cause(err) + "."
+}
+
+// Unpublished says for people why the thread's branch could not be published.
+func Unpublished(err error) string {
+	return "What was committed here is not in the project's repository yet: " + cause(err) + "."
+}
+
+// cause is an error as people see it: without the path of a file of the bot's.
+func cause(err error) string {
+	if file, ok := errors.AsType[*fs.PathError](err); ok {
+		return file.Err.Error()
+	}
+	return err.Error()
 }

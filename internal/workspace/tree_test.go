@@ -313,6 +313,10 @@ func TestWhatIsNotSavedIsSaid(t *testing.T) {
 	if got := Unsaved(errors.New("the disk is full")); got != "What is not committed here is in this thread's folder alone, since it could not be saved: the disk is full." {
 		t.Errorf("it says %q", got)
 	}
+	_, full := os.ReadFile(filepath.Join(one.Dir, "nothing"))
+	if got := Unpublished(fmt.Errorf("publish: %w", full)); got != "What was committed here is not in the project's repository yet: no such file or directory." {
+		t.Errorf("it says %q", got)
+	}
 	if left, err := u.k.Save(t.Context(), one, Project{Kind: Shared}); left != "" || err != nil {
 		t.Errorf("a shared folder: %q, %v", left, err)
 	}

@@ -285,7 +285,7 @@ func (p Project) Check(ctx context.Context, dataDir string) error {
 		if err := p.checkRepo(ctx, base); err != nil {
 			return err
 		}
-		return p.checkContent(ctx, (&Keeper{DataDir: dataDir}).source(p), "refs/remotes/origin/"+base)
+		return p.checkContent(ctx, (&Keeper{DataDir: dataDir}).source(p), base)
 	case p.Dir == "":
 		return nil
 	}
@@ -317,7 +317,7 @@ func (p Project) checkContent(ctx context.Context, dir, base string) error {
 		return err
 	}
 	defer folder.Remove() //nolint:errcheck // a later sweep removes the rest
-	view, err := gitdata.OpenView(folder.Path, r)
+	view, err := gitdata.Clone{Source: r, OfOrigin: p.Repo != "", Scratch: folder.Path}.View()
 	if err != nil {
 		return err
 	}

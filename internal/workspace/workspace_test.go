@@ -110,7 +110,7 @@ func TestTheDoctorSeesWhatIsNotFetched(t *testing.T) {
 		}
 	}
 	said(Project{Name: "by-folder", Dir: source, Kind: Worktree})
-	elsewhere := Project{Name: "by-address", Repo: forge, Kind: Worktree, Base: "main"}
+	elsewhere := Project{Name: "by-address", Repo: forge, Kind: Worktree}
 	if err := elsewhere.Check(t.Context(), k.DataDir); err != nil {
 		t.Error(err)
 	}

@@ -209,17 +209,22 @@ func (c Clone) known() (refs map[string]string, head string, err error) {
 	return refs, head, nil
 }
 
+// View opens a view of the source with the refs and the HEAD that the clone starts from.
+func (c Clone) View() (*View, error) {
+	theirs, head, err := c.known()
+	if err != nil {
+		return nil, err
+	}
+	return openViewAs(c.Scratch, c.Source, theirs, head, "\tbare = true\n")
+}
+
 // isOurs reports whether a branch is a thread's.
 func isOurs(branch string) bool { return strings.HasPrefix(branch, "deckhand/") }
 
 // Left is the commit at which a commit of the source's has left the base, and changed are the files that differ
 // since, 200 at most.
 func (c Clone) Left(ctx context.Context, tip string) (left string, changed []string, err error) {
-	theirs, head, err := c.known()
-	if err != nil {
-		return "", nil, err
-	}
-	view, err := openViewAs(c.Scratch, c.Source, theirs, head, "\tbare = true\n")
+	view, err := c.View()
 	if err != nil {
 		return "", nil, err
 	}

@@ -89,14 +89,22 @@ func (v *View) CheckSubdir(ctx context.Context, commit, subdir string) error {
 	return fmt.Errorf("%s is no folder in what it starts from; correct subdir", subdir)
 }
 
-// CheckFetched says, in a sentence, which content of a commit is not fetched into the folders of threads.
+// NotFetchedError is a sentence about content of a repository that is not fetched into the folders of threads.
+type NotFetchedError string
+
+func (e NotFetchedError) Error() string { return string(e) }
+
+// CheckFetched gives a [NotFetchedError] if some of a commit's content is not.
 func (v *View) CheckFetched(ctx context.Context, commit string) error {
-	var left []error
+	var left []string
 	if out, err := v.git(ctx, nil, nil, "ls-tree", commit, "--", ".gitmodules"); err == nil && out != "" {
-		left = append(left, errors.New("its submodules are not fetched: list their repositories under git: also, and ask for git submodule update --init in a thread that needs them"))
+		left = append(left, "its submodules are not fetched: list their repositories under git: also, and ask for git submodule update --init in a thread that needs them")
 	}
 	if out, err := v.git(ctx, nil, nil, "grep", "--files-with-matches", "--fixed-strings", "filter=lfs", commit, "--", ":(glob)**/.gitattributes"); err == nil && out != "" {
-		left = append(left, errors.New("its files in Git LFS are not fetched, and are pointers in threads: people attach those that a task needs"))
+		left = append(left, "its files in Git LFS are not fetched, and are pointers in threads: people attach those that a task needs")
 	}
-	return errors.Join(left...)
+	if len(left) == 0 {
+		return nil
+	}
+	return NotFetchedError(strings.Join(left, "; and "))
 }

@@ -16,11 +16,7 @@ const (
 // Texts are the Markdown files of some folders as the base has them, by their paths. Links are not followed. left are
 // the paths of links, of files that are longer than 40 KiB or no UTF-8, and of those beyond the first 200.
 func (c Clone) Texts(ctx context.Context, folders ...string) (texts map[string]string, left []string, err error) {
-	theirs, head, err := c.known()
-	if err != nil {
-		return nil, nil, err
-	}
-	view, err := openViewAs(c.Scratch, c.Source, theirs, head, "\tbare = true\n")
+	view, err := c.View()
 	if err != nil {
 		return nil, nil, err
 	}
