@@ -250,8 +250,8 @@ func (c *chaos) history(p chaosPlan) bool {
 	return c.settle()
 }
 
-// settle waits until nothing waits any more; it reports false when the same does for as long as
-// nobody would wait for it.
+// settle waits until nothing waits any more. It gives up, and reports false, when what waits has not
+// changed for longer than anybody would wait.
 func (c *chaos) settle() bool {
 	since := "" // what was settled before this history began is judged at the end
 	if len(c.threads) > 0 {
@@ -267,7 +267,7 @@ func (c *chaos) settle() bool {
 	for {
 		e, err := judge.Glance(context.Background(), c.place(), since)
 		if now := fmt.Sprint(err, e.Unsettled()); now != waits {
-			waits, deadline = now, time.Now().Add(limit) // a busy machine comes on
+			waits, deadline = now, time.Now().Add(limit) // it goes on, however slowly
 		}
 		if err == nil && len(e.Unsettled()) == 0 {
 			if quiet++; quiet == 2 {

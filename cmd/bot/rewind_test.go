@@ -38,8 +38,8 @@ func (r *rewound) run(verb, word string) string {
 	return `tool: Bash {"command":"` + r.script(tree) + " " + verb + " " + word + `"}`
 }
 
-// work has the model call tools and answer, in the thread or a new one, and waits until what that has left is kept: a
-// turn that follows sooner leaves no state to come back to.
+// work has the model call tools and answer, in the thread or a new one, and waits until its files are kept: if the
+// next turn begins sooner, nobody can come back to the end of this one.
 func (r *rewound) work(before string, tools ...string) (prompt string) {
 	r.t.Helper()
 	r.n++
