@@ -3,7 +3,7 @@
 run=$1 url=$2 host=$3 port=$4 path=$5 patience=$6 tree=$7 from=$8
 
 browser=
-for name in chromium chromium-browser google-chrome google-chrome-stable; do
+for name in chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable; do
 	browser=$(command -v "$name") && break
 done
 [ -n "$browser" ] || exit 90
@@ -44,7 +44,8 @@ for try in 1 2 3; do
 	clock=--virtual-time-budget=10000
 	[ "$try" -lt 3 ] || clock=--no-first-run
 	timeout -k 5 $((patience << (try - 1))) "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars --force-prefers-reduced-motion \
-		--user-data-dir="$HOME/profile$try" --window-size=1280,800 --timeout=10000 "$clock" --screenshot="$HOME/page.png" "$url" >/dev/null 2>&1
+		--user-data-dir="$(mktemp -d)" --window-size=1280,800 --timeout=10000 "$clock" --screenshot="$HOME/page.png" "$url" >"$HOME/browser.log" 2>&1
 	[ ! -s "$HOME/page.png" ] || exit 0
 done
+tail -c 1000 "$HOME/browser.log"
 exit 93

@@ -2,6 +2,7 @@ package place
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ import (
 
 // answer is how long a page or a browser has: a browser that hangs is started three times within
 // a test's limit.
-const answer = waittest.Limit / 8
+const answer = waittest.Limit / 15
 
 // page is a project with a page in a repository, and a thread of it.
 type page struct {
@@ -48,7 +49,7 @@ func newPage(t *testing.T, kind sandbox.Kind, files map[string]string) *page {
 		}
 		needtest.Missing(t, "no "+name)
 	}
-	need("Chromium", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+	need("Chromium", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 	need("sandbox "+string(kind), map[sandbox.Kind]string{sandbox.Bwrap: "bwrap", sandbox.GVisor: "runsc"}[kind])
 	home, err := os.UserHomeDir() // the folder for temporary files is a sandbox's own
 	must(t, err)
@@ -107,6 +108,9 @@ func (p *page) look() (Pictures, error) {
 	ctx, cancel := context.WithTimeout(p.t.Context(), waittest.Limit)
 	defer cancel()
 	got, err := p.Look(ctx, p.thread, p.Project)
+	if why := cmp.Or(got.Why, fmt.Sprint(err)); p.Sandbox.Kind == sandbox.GVisor && strings.HasPrefix(why, unseen[93]) {
+		p.t.Skipf("Chromium hangs in gVisor now and then, as docs/projects.md says: %s", why)
+	}
 	if err == nil {
 		must(p.t, p.KeepPictures(p.thread, got))
 	}

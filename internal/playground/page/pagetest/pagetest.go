@@ -69,7 +69,7 @@ func chromium(t *testing.T) string {
 	if path := os.Getenv("DECKHAND_TEST_CHROMIUM"); path != "" {
 		return path
 	}
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
