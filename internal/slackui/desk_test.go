@@ -57,6 +57,7 @@ type desk struct {
 	turn    agent.TurnView   // the one that runs
 	shown   []agent.TurnView // as each turn was shown last
 	asked   int
+	carded  int // how many items the turn had at its last request
 }
 
 // atDesk runs a test at a desk, and holds what Slack has seen against the rules that
@@ -257,10 +258,20 @@ func (d *desk) ask(card string, terms approvals.Terms) approvals.Approval {
 			d.turn.Cards[i].Requests = append(slices.Clip(c.Requests), ask.RequestOf(a))
 		}
 	}
+	d.carded = len(d.turn.Content.Items)
 	d.turn.Waiting++
 	d.show()
 	d.front().ShowApproval(a)
 	return a
+}
+
+// openCard is the card that a request joins, as a worker chooses it: the newest, if nothing was said since.
+func (d *desk) openCard() string {
+	n := len(d.turn.Cards) - 1
+	if n < 0 || d.carded != len(d.turn.Content.Items) {
+		return ""
+	}
+	return d.turn.Cards[n].ID
 }
 
 // answered tells the CLI what was decided about what it asked, as a worker does.

@@ -539,8 +539,8 @@ func TestAnySequence(t *testing.T) {
 				case "ask":
 					asked = append(asked, d.ask("", approvals.Terms{Quorum: s.n % 3}))
 				case "join":
-					if some {
-						asked = append(asked, d.ask(a.CardID, approvals.Terms{}))
+					if card := d.openCard(); card != "" {
+						asked = append(asked, d.ask(card, approvals.Terms{}))
 					}
 				case "decide":
 					if some {
