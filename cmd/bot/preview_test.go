@@ -4,9 +4,7 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -19,9 +17,7 @@ import (
 // are asked about each call, they are asked about this one.
 func TestAPageIsShownBeforeAndAfter(t *testing.T) {
 	t.Parallel()
-	if !slices.ContainsFunc([]string{"chromium", "chromium-browser", "google-chrome"}, func(name string) bool { _, err := exec.LookPath(name); return err == nil }) {
-		needtest.Missing(t, "there is no Chromium in PATH")
-	}
+	needtest.Chromium(t)
 	w := pullWorld(t)
 	w.start()
 	thread := w.runs(linus, eng, "", "sed -i 's/days > t/days >= t/' src/quote.js && git commit -aqm 'Another page'")

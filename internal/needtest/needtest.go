@@ -48,6 +48,18 @@ func Program(tb testing.TB, name string) string {
 	return Programs(tb, name)[0]
 }
 
+// Chromium is the path of the browser that a preview would find in PATH: see preview.sh.
+func Chromium(tb testing.TB) string {
+	tb.Helper()
+	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	Missing(tb, "no Chromium is in PATH: .ci/setup test")
+	return ""
+}
+
 // Claude is the path of the Claude Code that DECKHAND_TEST_CLAUDE names, or of the pinned one.
 func Claude(tb testing.TB) string {
 	tb.Helper()

@@ -41,16 +41,8 @@ type page struct {
 
 func newPage(t *testing.T, kind sandbox.Kind, files map[string]string) *page {
 	t.Helper()
-	need := func(name string, programs ...string) {
-		for _, p := range programs {
-			if _, err := exec.LookPath(p); err == nil {
-				return
-			}
-		}
-		needtest.Missing(t, "no "+name)
-	}
-	need("Chromium", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-	need("sandbox "+string(kind), map[sandbox.Kind]string{sandbox.Bwrap: "bwrap", sandbox.GVisor: "runsc"}[kind])
+	needtest.Chromium(t)
+	needtest.Program(t, map[sandbox.Kind]string{sandbox.Bwrap: "bwrap", sandbox.GVisor: "runsc"}[kind])
 	home, err := os.UserHomeDir() // the folder for temporary files is a sandbox's own
 	must(t, err)
 	dir, err := os.MkdirTemp(home, ".deckhand-preview-test-")

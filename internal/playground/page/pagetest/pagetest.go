@@ -9,7 +9,6 @@ import (
 	"image"
 	"image/png"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -69,14 +68,7 @@ func chromium(t *testing.T) string {
 	if path := os.Getenv("DECKHAND_TEST_CHROMIUM"); path != "" {
 		return path
 	}
-	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	const reason = "no Chromium: install chromium, or name one in DECKHAND_TEST_CHROMIUM"
-	needtest.Missing(t, reason)
-	return ""
+	return needtest.Chromium(t)
 }
 
 // Tab is one window of the page. Whatever the page complains about, and whatever
