@@ -45,7 +45,9 @@ for try in 1 2 3; do
 	[ "$try" -lt 3 ] || clock=--no-first-run
 	timeout -k 5 $((patience << (try - 1))) "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars --force-prefers-reduced-motion \
 		--user-data-dir="$(mktemp -d)" --window-size=1280,800 --timeout=10000 "$clock" --screenshot="$HOME/page.png" "$url" >"$HOME/browser.log" 2>&1
+	status=$?
 	[ ! -s "$HOME/page.png" ] || exit 0
 done
 tail -c 1000 "$HOME/browser.log"
+case $status in 124 | 137) exit 95 ;; esac # timeout has ended it
 exit 93

@@ -100,7 +100,7 @@ func (p *page) look() (Pictures, error) {
 	ctx, cancel := context.WithTimeout(p.t.Context(), waittest.Limit)
 	defer cancel()
 	got, err := p.Look(ctx, p.thread, p.Project)
-	if why := cmp.Or(got.Why, fmt.Sprint(err)); p.Sandbox.Kind == sandbox.GVisor && strings.HasPrefix(why, unseen[93]) {
+	if why := cmp.Or(got.Why, fmt.Sprint(err)); p.Sandbox.Kind == sandbox.GVisor && strings.HasPrefix(why, unseen[95]) {
 		p.t.Skipf("Chromium hangs in gVisor now and then, as docs/projects.md says: %s", why)
 	}
 	if err == nil {
