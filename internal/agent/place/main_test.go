@@ -33,7 +33,7 @@ func servePage() {
 			return
 		}
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = fmt.Fprintf(w, "<title>x</title><body><script>setTimeout(() => document.body.style.background = %q, 5000)</script>", strings.TrimSpace(string(colour)))
+		_, _ = fmt.Fprintf(w, "<title>x</title><body><script>setTimeout(() => document.body.style.background = %q, 1000)</script>", strings.TrimSpace(string(colour)))
 	})
 	fmt.Println("serving from", os.Args[0])
 	fmt.Println(http.ListenAndServe("127.0.0.1:3000", nil)) //nolint:gosec // a test

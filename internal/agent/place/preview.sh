@@ -37,17 +37,52 @@ until answers; do
 	sleep 0.2
 done
 
-# Timers run by a clock of the page's own, which is then the same in each picture. A page that
-# keeps a connection open stops that clock: it is taken as it is after a while. A browser that
-# hangs, as one may in gVisor, is started again, and has twice the time: it may only be slow.
+# The browser is driven over a pipe, by the Chrome DevTools Protocol: each message ends in a NUL. Its
+# own --screenshot does not wait for what a page does after it has loaded; with a virtual clock it
+# waits for ever where a page keeps a connection open, and now and then elsewhere.
+ask() { # the command $1 with the parameters $2, and its answer
+	id=$((id + 1))
+	printf '{"id":%d,"method":"%s","params":{%s}%s}\0' "$id" "$1" "$2" "$to" >&7
+	hear "\"id\":$id," "$limit"
+}
+hear() { # reads until a message has the text $1 in it, for $2 seconds at most
+	local end=$((SECONDS + $2))
+	while [ "$SECONDS" -le "$end" ] && IFS= read -rd '' -t "$2" message <&8; do
+		[[ $message != *"$1"* ]] || return 0
+	done
+	return 95
+}
+take() { # a picture, with $1 seconds for each answer
+	limit=$1 id=0 to='' address=${url//\\/\\\\}
+	ask Target.createTarget '"url":"about:blank"' && [[ $message =~ \"targetId\":\"([^\"]+)\" ]] || return 95
+	ask Target.attachToTarget "\"targetId\":\"${BASH_REMATCH[1]}\",\"flatten\":true" && [[ $message =~ \"sessionId\":\"([^\"]+)\" ]] || return 95
+	to=",\"sessionId\":\"${BASH_REMATCH[1]}\"" began=$SECONDS
+	ask Page.enable '' && ask Page.addScriptToEvaluateOnNewDocument '"source":"alert = confirm = prompt = () => true"' || return # nobody answers them
+	ask Page.navigate "\"url\":\"${address//\"/\\\"}\"" || return
+	[[ $message != *'"errorText"'* ]] || return 93
+	if hear '"Page.loadEventFired"' $((limit / 3)); then
+		sleep $((3 + SECONDS - began)) # for what its scripts fetch and draw
+	else
+		ask Page.stopLoading '' || return # what waits for it would not be drawn
+	fi
+	ask Page.captureScreenshot '"format":"png"' || return
+	printf %s "$message" | grep -o '"data":"[^"]*"' | cut -d '"' -f 4 | base64 -d >"$HOME/page.png"
+	[ -s "$HOME/page.png" ] || return 93
+}
+
+# A browser that hangs, as one may in gVisor, is started again, and has twice the time: it may only
+# be slow.
+trap : PIPE # the browser may have ended
 for try in 1 2 3; do
-	clock=--virtual-time-budget=10000
-	[ "$try" -lt 3 ] || clock=--no-first-run
-	timeout -k 5 $((patience << (try - 1))) "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars --force-prefers-reduced-motion \
-		--user-data-dir="$(mktemp -d)" --window-size=1280,800 --timeout=10000 "$clock" --screenshot="$HOME/page.png" "$url" >"$HOME/browser.log" 2>&1
+	scratch=$(mktemp -d) && mkfifo "$scratch/in" "$scratch/out" || exit 93
+	"$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars --force-prefers-reduced-motion --window-size=1280,800 \
+		--user-data-dir="$scratch/profile" --remote-debugging-pipe 3<"$scratch/in" 4>"$scratch/out" >"$HOME/browser.log" 2>&1 &
+	started=$!
+	exec 7>"$scratch/in" 8<"$scratch/out"
+	take $((patience << (try - 1))) 2>>"$HOME/browser.log"
 	status=$?
-	[ ! -s "$HOME/page.png" ] || exit 0
+	{ kill -0 "$started" || status=93; kill -9 "$started"; wait "$started"; } 2>/dev/null
+	[ "$status" != 0 ] || exit 0
 done
 tail -c 1000 "$HOME/browser.log"
-case $status in 124 | 137) exit 95 ;; esac # timeout has ended it
-exit 93
+exit "$status"
