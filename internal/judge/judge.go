@@ -202,12 +202,17 @@ func (e Evidence) answers(t Thread) (out []Violation) {
 		out = append(out, Violation{Rule: rule, Thread: t.root(), What: fmt.Sprintf(format, args...)})
 	}
 	posts := t.posts(e.Bot)
+	// After a full disk the session may not know what it has said, and people are told so.
+	forgot := t.says(e.Bot, func(m Message) bool { return strings.Contains(m.all(), "may be unknown when the session is started") })
 	for _, p := range posts {
 		said := t.says(e.Bot, func(m Message) bool {
 			// A waiting message may be quoted, with its request, and a branch is named after it.
 			text := strings.NewReplacer("say: "+p.answer, "", "say-"+p.answer, "").Replace(m.all())
 			return strings.Contains(text, p.answer) && !handedOver.MatchString(text)
 		})
+		if len(said) > 1 && slices.ContainsFunc(forgot, func(m Message) bool { return m.TS < said[1].TS }) {
+			said = said[:1]
+		}
 		if p.done() {
 			if len(said) != 1 {
 				broken(Answered, "%s is marked as done and was said %d times", p.answer, len(said))

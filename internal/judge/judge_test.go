@@ -187,6 +187,12 @@ func TestWhatWasToldIsNoViolation(t *testing.T) {
 	if v := cleared.Judge(); len(v) > 0 {
 		t.Errorf("after a /clear: %v", v)
 	}
+	twice := good()
+	twice.Threads[0].Messages[5].Text += " answer-0001"
+	twice.Threads[0].Messages = slices.Insert(twice.Threads[0].Messages, 5, say(15, "The disk of the bot's data folder is full or broken. What was said and done in this turn may be unknown when the session is started the next time."))
+	if v := twice.Judge(); len(v) > 0 {
+		t.Errorf("after a full disk: %v", v)
+	}
 	for sentence, change := range map[string]string{
 		"The session cannot be resumed, so it starts anew.":       "the conversation begins anew",
 		"These files could not be restored: loose.txt, notes.txt": "files are lost",
