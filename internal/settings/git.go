@@ -53,6 +53,33 @@ func (d document) accessOf(p projectYAML) gitway.Access {
 	return d.Git.access()
 }
 
+// ownHost is the forge of a project's own repository; empty for none.
+func ownHost(p projectYAML) string { return gitway.Host(cmp.Or(p.Git.URL, p.Repo)) }
+
+// teamsGit checks the team's credential, which goes to one host.
+func (v *validation) teamsGit(d document) {
+	v.git("$.git", d.Git)
+	if d.Git.URL != "" || d.Git.Also != nil {
+		v.add("$.git", "repositories are a project's; write url and also there (projects.NAME.git)")
+	}
+	if d.Git.TokenEnv == "" && d.Git.GitHubApp == nil {
+		return
+	}
+	first := ""
+	for _, name := range sorted(d.Projects) {
+		p := d.Projects[name]
+		host, known := ownHost(p), ownHost(d.Projects[first])
+		switch {
+		case host == "" || p.Git.access() != (gitway.Access{}):
+		case known == "":
+			first = name
+		case host != known:
+			v.add("$.git", "this credential would be shown to %s for project %s and to %s for project %s; write it under git of the projects whose host it is for", known, first, host, name)
+			return
+		}
+	}
+}
+
 // signingOf is the key that signs a project's commits, and its owner's address.
 func (d document) signingOf(p projectYAML) (key, email string) {
 	g := d.Git
@@ -156,7 +183,7 @@ func (v *validation) forge(at, name string, d document, p projectYAML) {
 	}
 	access := d.accessOf(p)
 	for _, address := range p.Git.Also {
-		v.address(at+".git.also", address, access, false)
+		v.address(at+".git.also", address, access.At(address, ownHost(p)), false)
 	}
 	v.repos(at+".repos", name, p, access)
 	v.address(at+".repo", p.Repo, access, true)
@@ -192,7 +219,7 @@ func (v *validation) repos(at, project string, p projectYAML, access gitway.Acce
 		case gitway.IsForge(r.Repo) && (own == "" || !gitway.IsForge(own)):
 			v.add(at, "this is beside the project's own repository at a forge; write the address of that under repo, or git: {url: …}")
 		}
-		v.address(at, r.Repo, access, true)
+		v.address(at, r.Repo, access.At(r.Repo, ownHost(p)), true)
 		known[name] = "repos: " + r.Name
 	}
 }

@@ -154,10 +154,7 @@ func (v *validation) check(c document) {
 	v.people(c)
 	v.sandbox("$.sandbox", c.Sandbox, c.Sandbox)
 	v.provider("$.provider", c.Provider)
-	v.git("$.git", c.Git)
-	if c.Git.URL != "" || c.Git.Also != nil {
-		v.add("$.git", "repositories are a project's; write url and also there (projects.NAME.git)")
-	}
+	v.teamsGit(c)
 	v.roles("$.roles", c.Roles)
 	v.policy(c)
 	v.postures(c)

@@ -158,7 +158,7 @@ func (p Project) space(t threads.Thread) workspace.Project {
 
 // remote is one of the project's repositories, as the bot's git reaches it.
 func (p Project) remote(address string) gitway.Remote {
-	return gitway.Remote{Upstream: gitway.Upstream{URL: address, Access: p.Access}, Environ: agentEnviron(nil, nil)}
+	return gitway.Remote{Upstream: gitway.Upstream{URL: address, Access: p.Access.At(address, p.ForgeHost())}, Environ: agentEnviron(nil, nil)}
 }
 
 // remotes are those that sessions reach.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"path/filepath"
-	"strings"
 
 	"deckhand/internal/forge"
 	"deckhand/internal/gateway/gitway"
@@ -39,11 +37,7 @@ func (p Project) ForgeHost() string {
 	if len(p.Forge) == 0 {
 		return ""
 	}
-	u, err := url.Parse(p.Forge[0])
-	if err != nil {
-		return ""
-	}
-	return strings.ToLower(u.Host)
+	return gitway.Host(p.Forge[0])
 }
 
 // RepositoryAs is [Project.Repository] with a person's own token, by whose client it is called.

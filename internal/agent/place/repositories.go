@@ -36,6 +36,7 @@ func (p Project) In(name string) (Project, error) {
 		return p, fmt.Errorf("project %s has no repository %q; it has %s", p.Name, name, strings.Join(names, ", "))
 	}
 	r, host := p.Further[i], p.ForgeHost()
+	p.Access = p.Access.At(r.Repo, host)
 	p.Of, p.Repo, p.Base, p.Dir, p.Subdir, p.Forge, p.Further = r.Name, r.Repo, r.Base, "", "", nil, nil
 	p.Setup, p.Preview = workspace.Setup{}, Preview{}
 	if gitway.IsForge(r.Repo) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/gateway/gitway/forgetest"
 	"deckhand/internal/store/pg"
 	"deckhand/internal/store/threads"
@@ -242,6 +243,27 @@ func TestABranchThatAFurtherRepositoryHas(t *testing.T) {
 	for _, dir := range []string{s.t.Workspace, s.lib("")} {
 		if got := s.Git(dir, "branch", "--show-current"); got != "deckhand/1-2\n" {
 			t.Errorf("%s is on %q", dir, got)
+		}
+	}
+}
+
+// TestACredentialIsForOneHost: a repository elsewhere does not see the token, neither where threads work in it nor where
+// sessions only reach it.
+func TestACredentialIsForOneHost(t *testing.T) {
+	t.Parallel()
+	token := gitway.Access{TokenEnv: "T", User: "u"}
+	p := Project{
+		Repo: "https://here/t/web", Access: token, Forge: []string{"https://here/t/web", "https://here/t/lib", "https://there/t/lib"},
+		Further: []Repository{{Name: "lib", Repo: "https://here/t/lib"}, {Name: "theirs", Repo: "https://there/t/lib"}},
+	}
+	for _, q := range p.All() {
+		for _, r := range q.remotes() {
+			if want := gitway.Host(r.URL) == "here"; (r.Access == token) != want || !want && r.Access != (gitway.Access{}) {
+				t.Errorf("%q: %s sees %+v", q.Of, r.URL, r.Access)
+			}
+		}
+		if r := q.space(threads.Thread{}).Remote(); (r.Access == token) != (gitway.Host(r.URL) == "here") {
+			t.Errorf("%q is cloned with %+v", q.Of, r.Access)
 		}
 	}
 }

@@ -38,6 +38,15 @@ type Access struct {
 	App App
 }
 
+// At is the access to a repository for whom a token, or an app's key, is one for a host: it is shown to no other.
+// There the git configuration of the bot's user is what is left.
+func (a Access) At(address, host string) Access {
+	if Host(address) != host {
+		a.TokenEnv, a.User, a.App = "", "", App{}
+	}
+	return a
+}
+
 // Files are the credential files.
 func (a Access) Files() []string {
 	var out []string
@@ -105,6 +114,12 @@ func parse(address string) (place, error) {
 		return p, errors.New("this is no address of a repository; write one such as https://host/team/web.git")
 	}
 	return p, nil
+}
+
+// Host is the forge's, with its port; empty for a path of this machine.
+func Host(address string) string {
+	p, _ := parse(address)
+	return p.host
 }
 
 // Name is the same for all addresses of a repository: host and path at a forge, or a path of this machine.
