@@ -83,8 +83,11 @@ const MostRan = 3
 // between is what stands between the commands of a line.
 var between = regexp.MustCompile(`[;&|\n]+`)
 
-// RanOf is the finished command of a Bash input. It reports false for one that only git runs: that
-// says nothing of what is pushed.
+// onlyGit is a command of git's that starts no other program.
+var onlyGit = regexp.MustCompile("^git (add|blame|branch|checkout|commit|diff|fetch|log|ls-files|merge|mv|pull|push|remote|reset|restore|rev-parse|rm|show|stash|status|switch|tag)( [^`$()]*)?$")
+
+// RanOf is the finished command of a Bash input. It reports false for one in which git does nothing but its own work:
+// that says nothing of what is pushed.
 func RanOf(input json.RawMessage, failed bool) (PushRan, bool) {
 	var in struct {
 		Command string `json:"command"`
@@ -92,12 +95,12 @@ func RanOf(input json.RawMessage, failed bool) (PushRan, bool) {
 	if json.Unmarshal(input, &in) != nil {
 		return PushRan{}, false
 	}
-	onlyGit := !slices.ContainsFunc(between.Split(in.Command, -1), func(part string) bool {
+	tells := slices.ContainsFunc(between.Split(in.Command, -1), func(part string) bool {
 		part = strings.TrimSpace(part)
-		return part != "" && !strings.HasPrefix(part, "git ")
+		return part != "" && !onlyGit.MatchString(part)
 	})
 	command := strings.ReplaceAll(strings.ToValidUTF8(in.Command[:min(len(in.Command), 300)], ""), "\x00", "")
-	return PushRan{Command: command, Failed: failed}, !onlyGit
+	return PushRan{Command: command, Failed: failed}, tells
 }
 
 // IDs are the audit's record of it.
