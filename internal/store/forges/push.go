@@ -83,8 +83,8 @@ const MostRan = 3
 // between is what stands between the commands of a line.
 var between = regexp.MustCompile(`[;&|\n]+`)
 
-// onlyGit is a command of git's that starts no other program.
-var onlyGit = regexp.MustCompile("^git (add|blame|branch|checkout|commit|diff|fetch|log|ls-files|merge|mv|pull|push|remote|reset|restore|rev-parse|rm|show|stash|status|switch|tag)( [^`$()]*)?$")
+// onlyGit is a command that is git's work alone, with nothing that the shell would run inside.
+var onlyGit = regexp.MustCompile("^git (add|blame|branch|checkout|commit|diff|fetch|log|ls-files|merge|mv|pull|push|remote|reset|restore|rev-parse|rm|show|stash|status|switch|tag)( [^`$<>]*)?$")
 
 // RanOf is the finished command of a Bash input. It reports false for one in which git does nothing but its own work:
 // that says nothing of what is pushed.
