@@ -76,7 +76,7 @@ var unseen = map[int]string{
 	92: "the page has not answered in time",
 	93: "the browser took no picture",
 	94: "what git ignores could not be copied for it",
-	95: "the browser has not ended in time",
+	95: "the browser has not answered in time",
 }
 
 // Look takes pictures of the project's page: as the thread's workspace is now, and as it was before

@@ -101,7 +101,7 @@ func (p *page) look() (Pictures, error) {
 	defer cancel()
 	got, err := p.Look(ctx, p.thread, p.Project)
 	if why := cmp.Or(got.Why, fmt.Sprint(err)); p.Sandbox.Kind == sandbox.GVisor && strings.HasPrefix(why, unseen[95]) {
-		p.t.Skipf("Chromium hangs in gVisor now and then, as docs/projects.md says: %s", why)
+		p.t.Skipf("Chromium hangs in gVisor now and then, as docs/troubleshooting.md says: %s", why)
 	}
 	if err == nil {
 		must(p.t, p.KeepPictures(p.thread, got))
