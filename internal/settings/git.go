@@ -65,14 +65,14 @@ func (v *validation) teamsGit(d document) {
 	if d.Git.TokenEnv == "" && d.Git.GitHubApp == nil {
 		return
 	}
-	first := ""
+	first, known := "", ""
 	for _, name := range sorted(d.Projects) {
 		p := d.Projects[name]
-		host, known := ownHost(p), ownHost(d.Projects[first])
+		host := ownHost(p)
 		switch {
 		case host == "" || p.Git.access() != (gitway.Access{}):
 		case known == "":
-			first = name
+			first, known = name, host
 		case host != known:
 			v.add("$.git", "this credential would be shown to %s for project %s and to %s for project %s; write it under git of the projects whose host it is for", known, first, host, name)
 			return

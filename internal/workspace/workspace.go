@@ -341,7 +341,7 @@ func (p Project) checkRepo(ctx context.Context, base string) error {
 	refs, err := p.Remote().Refs(ctx, base)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s cannot be read (%w); correct repo, or give the bot the right to it (git: token_env, key_file or github_app)", p.Repo, err)
+		return fmt.Errorf("%s cannot be read (%w); correct repo, or give the bot the right to it (git: token_env, key_file or github_app; at another host than the project's own repository, by a key or helper of the bot's user)", p.Repo, err)
 	case strings.TrimSpace(refs) == "" && !commitHash.MatchString(base):
 		return fmt.Errorf("%s has no %s; correct base", p.Repo, base)
 	}

@@ -184,7 +184,7 @@ func (p Project) CheckForge(ctx context.Context) error {
 			errs = append(errs, p.All()[at].checkPulls(ctx, strings.Fields(refs)))
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s cannot be read (%w), so that git fetch does not work; give the bot the right to it (git: token_env, key_file or github_app)", r.URL, err))
+			errs = append(errs, fmt.Errorf("%s cannot be read (%w), so that git fetch does not work; give the bot the right to it (git: token_env, key_file or github_app; at another host than the project's own repository, by a key or helper of the bot's user)", r.URL, err))
 		} else if err := checkPush(ctx, r); err != nil {
 			errs = append(errs, fmt.Errorf("%s can be read and not be written to (%w), so that git push does not work; give the token, the key or the app the right to write its contents, or leave it so", r.URL, err))
 		}

@@ -38,8 +38,8 @@ type Access struct {
 	App App
 }
 
-// At is the access to a repository for whom a token, or an app's key, is one for a host: it is shown to no other.
-// There the git configuration of the bot's user is what is left.
+// At is the access to the repository at an address. A token or an app is for the named host alone: elsewhere it is left
+// out, and the git configuration of the bot's user is used.
 func (a Access) At(address, host string) Access {
 	if Host(address) != host {
 		a.TokenEnv, a.User, a.App = "", "", App{}
