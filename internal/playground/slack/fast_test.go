@@ -304,7 +304,8 @@ func (s *sock) ack(e envelope, payload any) {
 	if payload != nil {
 		o["payload"] = payload
 	}
-	if err := s.conn.WriteMessage(websocket.TextMessage, []byte(encode(s.t, o))); err != nil && !errors.Is(err, websocket.ErrCloseSent) {
+	err := s.conn.WriteMessage(websocket.TextMessage, []byte(encode(s.t, o)))
+	if err != nil && !errors.Is(err, websocket.ErrCloseSent) && !errors.Is(err, io.ErrClosedPipe) { // the connection has ended
 		s.t.Errorf("ack: %v", err)
 	}
 }
