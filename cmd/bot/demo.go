@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -374,13 +376,19 @@ func ready(ctx context.Context, url string) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
+// freeAddress is one for a program to listen on a moment later. Its port is none that the system
+// gives to connections, which would take it meanwhile.
 func freeAddress(ctx context.Context) (string, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("look for a free port: %w", err)
+	for try := 0; ; try++ {
+		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(15_000+rand.IntN(15_000))) //nolint:gosec // any will do
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at)
+		if err == nil {
+			return at, l.Close()
+		}
+		if try == 100 {
+			return "", fmt.Errorf("look for a free port: %w", err)
+		}
 	}
-	defer l.Close() //nolint:errcheck // only its address is wanted
-	return l.Addr().String(), nil
 }
 
 func (d *demo) state() demoState {
