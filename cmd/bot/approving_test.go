@@ -208,9 +208,9 @@ func rulesDecide(t *testing.T, w *world) {
 }
 
 // oneCardForSeveralRequests: what was asked without a word between stands on
-// one card, a row each.
+// one card, a row each, also what the model still writes when the first is asked.
 func oneCardForSeveralRequests(t *testing.T, w *world) {
-	thread := w.post(linus, eng, "", `@deckhand tools: [{"name":"Bash","input":{"command":"mkdir row-1"}},{"name":"Bash","input":{"command":"mkdir row-2"}},{"name":"Bash","input":{"command":"mkdir row-3"}}]`)
+	thread := w.post(linus, eng, "", "@deckhand slow: 15\n"+`tools: [{"name":"Bash","input":{"command":"mkdir row-1"}},{"name":"Bash","input":{"command":"mkdir row-2"}},{"name":"Bash","input":{"command":"mkdir row-3"}}]`)
 	card := w.card(eng, thread)
 	for i, name := range []string{"row-1", "row-2", "row-3"} {
 		w.find(eng, thread, "a row for "+name, func(m message) bool {

@@ -75,12 +75,18 @@ func RequestOf(a approvals.Approval) Request {
 // maxPerCard bounds the requests on one card, for Slack's limits.
 const maxPerCard = 8
 
-// openCard is the card that a request joins, because nothing was said since it was
-// posted; or empty for a card of its own.
+// openCard is the card that a request joins, because since it was posted nothing came but
+// calls of the same answer, which the CLI may ask about while the model still writes them; or
+// empty for a card of its own.
 func (d *Desk) openCard() string {
-	n := len(d.cards) - 1
-	if n < 0 || d.carded != len(d.Content.Items) || len(d.cards[n].Requests) >= maxPerCard {
+	n, items := len(d.cards)-1, d.Content.Items
+	if n < 0 || d.carded < 0 || d.carded > len(items) || len(d.cards[n].Requests) >= maxPerCard {
 		return ""
+	}
+	for i, it := range items[d.carded:] {
+		if d.carded+i == 0 || !it.CalledWith(items[d.carded+i-1]) {
+			return ""
+		}
 	}
 	return d.cards[n].ID
 }

@@ -107,6 +107,11 @@ type Item struct {
 	draft   *draft
 }
 
+// CalledWith reports whether two items are calls of one answer.
+func (it Item) CalledWith(other Item) bool {
+	return it.Tool != nil && other.Tool != nil && it.message != "" && it.message == other.message && it.ParentID == other.ParentID
+}
+
 // ToolState is how far a tool call has come.
 type ToolState string
 

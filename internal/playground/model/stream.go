@@ -182,7 +182,11 @@ func (s *stream) answer(a *answer, bill func()) error {
 	}
 	s.open = true
 	for i, b := range a.Blocks {
-		if err := s.block(i, b, a.Pace); err != nil {
+		pace := a.Pace
+		if b.kind() == "tool_use" && (i == 0 || a.Blocks[i-1].kind() != "tool_use") {
+			pace = 0 // the first call comes at once, those after it while people look at it
+		}
+		if err := s.block(i, b, pace); err != nil {
 			return err
 		}
 	}
@@ -212,7 +216,7 @@ func (s *stream) block(i int, b answerBlock, pace int) error {
 	case "tool_use":
 		start = toolStart{Type: "tool_use", ID: b.ToolID, Name: b.Tool.Name}
 		send = func(t string) any { return inputDelta{"input_json_delta", t} }
-		text, pace = string(b.Tool.Input), 0
+		text = string(b.Tool.Input)
 	case "thinking":
 		start = thinkingStart{Type: "thinking"}
 		send = func(t string) any { return thinkingDelta{"thinking_delta", t} }
