@@ -571,17 +571,17 @@ func attackPolicies(t *testing.T, programs []string) map[string]*Policy {
 func programsOf(payloads []payload) []string {
 	all := map[string]bool{}
 	for _, p := range payloads {
-		if name := strings.Fields(p.spell(nil, ""))[0]; plainName(name) {
+		if name := strings.Fields(p.spell(nil, ""))[0]; plainValue.MatchString(name) {
 			all[name] = true
 		}
 	}
 	for _, w := range joinedWrappers() {
-		if name := strings.Fields(w)[0]; plainName(name) {
+		if name := strings.Fields(w)[0]; plainValue.MatchString(name) {
 			all[name] = true
 		}
 	}
 	for name := range programs() {
-		if plainName(name) {
+		if plainValue.MatchString(name) {
 			all[name] = true
 		}
 	}
@@ -641,7 +641,7 @@ func TestAttack(t *testing.T) {
 
 // programIn is the program of the payload in an evasion, as far as the text says.
 func programIn(cmd string, programs []string) string {
-	for _, w := range strings.FieldsFunc(cmd, func(r rune) bool { return !plainName(string(r)) && r != '-' && r != '.' }) {
+	for _, w := range strings.FieldsFunc(cmd, func(r rune) bool { return !plainValue.MatchString(string(r)) && r != '-' && r != '.' }) {
 		if w = strings.Trim(w, "'\""); slices.Contains(programs, w) && w != "ls" && w != "true" && w != "echo" && w != "cd" {
 			return w
 		}

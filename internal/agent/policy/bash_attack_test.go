@@ -136,13 +136,12 @@ func unjudged(s *script, got *outcome, top string) string {
 			var argv []string
 			for _, w := range u.words {
 				argv = append(argv, w.text)
-				if w.spoken {
-					cat := key([]string{"cat"})
-					commands[cat] = append(commands[cat], &unit{dirs: u.dirs})
-				}
 			}
 			commands[key(argv)] = append(commands[key(argv)], u)
 		}
+	}
+	if withoutHere(s.src) != s.src { // "$(cat <<'EOF' …)" was read as its text
+		commands[key([]string{"cat"})] = append(commands[key([]string{"cat"})], &unit{})
 	}
 	for _, argv := range got.Started {
 		last := len(argv) - 2

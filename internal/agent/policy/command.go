@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // command is the argument of a Bash pattern. Without a * it is exact: the text
 // of one whole command line. With one it is a simple command, word by word.
@@ -22,25 +25,23 @@ type pword struct {
 func (w pword) literal() bool { return len(w.parts) == 1 }
 
 func (w pword) match(s string, fold bool) bool {
+	parts := w.parts
 	if fold {
-		s = strings.ToLower(s)
-	}
-	at := func(i int) string {
-		if fold {
-			return strings.ToLower(w.parts[i])
+		s, parts = strings.ToLower(s), slices.Clone(parts)
+		for i := range parts {
+			parts[i] = strings.ToLower(parts[i])
 		}
-		return w.parts[i]
 	}
-	if len(w.parts) == 1 {
-		return s == at(0)
+	head, tail := parts[0], parts[len(parts)-1]
+	if len(parts) == 1 {
+		return s == head
 	}
-	last := len(w.parts) - 1
-	if len(s) < len(w.parts[0])+len(w.parts[last]) || !strings.HasPrefix(s, at(0)) || !strings.HasSuffix(s, at(last)) {
+	if len(s) < len(head)+len(tail) || !strings.HasPrefix(s, head) || !strings.HasSuffix(s, tail) {
 		return false
 	}
-	s = s[len(w.parts[0]) : len(s)-len(w.parts[last])]
-	for i := 1; i < last; i++ {
-		_, after, ok := strings.Cut(s, at(i))
+	s = s[len(head) : len(s)-len(tail)]
+	for _, part := range parts[1 : len(parts)-1] {
+		_, after, ok := strings.Cut(s, part)
 		if !ok {
 			return false
 		}
@@ -57,6 +58,16 @@ func (c *command) literals() int {
 		}
 	}
 	return len(c.words)
+}
+
+// spelt writes the first n words, of which each stands for any word where it has a wildcard.
+func (c *command) spelt(n int) string {
+	var list []word
+	for _, w := range c.words[:n] {
+		list = append(list, word{text: strings.Join(w.parts, anyName)})
+	}
+	text, _ := spell(list)
+	return text
 }
 
 // shellMeta cannot stand outside quotes in a pattern with a *, which names one simple command.

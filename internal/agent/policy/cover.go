@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,82 +10,47 @@ import (
 // covers reports whether an allowing pattern covers part i of a request. why is set when the pattern is meant for
 // it but does not apply.
 func (req *request) covers(p *Pattern, i int) (ok bool, why string) {
-	switch p.kind {
-	case kindName:
-		if !p.names(req.call.Tool) {
-			return false, ""
-		}
-		if req.odd != "" && p.name != req.call.Tool {
-			return false, req.odd
-		}
-	case kindNone:
-		return false, ""
-	default:
-		if p.kind != req.kind && (req.kind != kindBash || p.kind == kindWeb || p.kind == kindNet || p.kind == kindBash) {
-			return false, ""
-		}
-	}
 	switch {
+	case p.kind == kindName && !p.names(req.call.Tool), p.kind == kindNone:
+		return false, ""
+	case p.kind == kindName && req.odd != "" && p.name != req.call.Tool:
+		return false, req.odd
 	case req.kind == kindBash:
 		return req.coversUnit(p, i)
 	case p.kind != kindName && p.kind != req.kind:
 		return false, ""
 	case req.kind == kindRead || req.kind == kindEdit:
-		t := &req.target[0]
-		if ok, why = coversTarget(p, t, req.kind == kindEdit); ok && req.bad != "" {
-			return false, req.bad
-		}
-		return ok, why
+		ok, why = coversTarget(p, &req.target[0], req.kind == kindEdit)
 	case req.kind == kindNet:
 		return req.coversHost(p)
 	case req.kind == kindWeb:
-		l := req.link
-		if p.web != nil && (l.host == "" && !slices.ContainsFunc(l.may, p.web.covers) || l.host != "" && !p.web.covers(l.host)) {
-			return false, ""
-		}
-		if req.bad != "" {
-			return false, req.bad
-		}
-		if l.why == "" && p.web == nil && numericHost(l.host) {
-			return false, "the address names its host by number"
-		}
-		if l.why == "" && (p.web == nil || p.web.sub) && strings.Contains(l.host, "xn--") {
-			return false, "the host is spelled in other letters, which may imitate another"
-		}
-		return l.why == "", l.why
+		ok, why = req.link.covered(p.web)
+	default:
+		ok = true
 	}
-	return req.bad == "", req.bad
+	if ok && req.bad != "" {
+		return false, req.bad
+	}
+	return ok, why
 }
 
-// coversTarget is covers for a file: a bare name or a tool's name covers the workspace.
+// everything covers the workspace, as a bare name or a tool's name does.
+var everything, _ = parseGlob("**")
+
 func coversTarget(p *Pattern, t *target, write bool) (bool, string) {
-	if p.glob != nil {
-		return p.glob.covers(t, write)
-	}
-	if !t.inside {
-		return false, t.written + " is " + outsideWords(t)
-	}
-	if write {
-		if why := t.elsewhere(); why != "" {
-			return false, why
-		}
-		if place := first(append(protectedIn(t.rel), t.held()...)...); place != "" {
-			return false, ordersFrom(place, t.rel)
-		}
-	}
-	return true, ""
+	return cmp.Or(p.glob, everything).covers(t, write)
 }
 
 func (req *request) coversUnit(p *Pattern, i int) (bool, string) {
 	s := req.script
-	hard := req.bad
-	if hard == "" {
-		hard = s.hard
-	}
-	if len(s.units) == 0 {
-		if p.kind == kindBash && (p.cmd == nil || p.cmd.prog == "") || p.kind == kindName {
-			return false, hard
-		}
+	hard := cmp.Or(req.bad, s.hard)
+	switch {
+	case p.kind == kindWeb || p.kind == kindNet:
+		return false, ""
+	case len(s.units) > 0:
+	case p.kind == kindBash && (p.cmd == nil || p.cmd.prog == "") || p.kind == kindName:
+		return false, hard
+	default:
 		return false, ""
 	}
 	u := &s.units[i]
@@ -187,15 +153,6 @@ func (f fit) spellsAll(words []int) bool {
 	return !slices.ContainsFunc(words, func(i int) bool { return !f.spells(i) })
 }
 
-// host reports whether the pattern spells scheme and host of word i, an address.
-func (f fit) host(i int) bool {
-	if f.c == nil || i+f.off >= len(f.c.words) {
-		return false
-	}
-	_, host, ok := strings.Cut(f.c.words[i+f.off].parts[0], "://")
-	return ok && strings.IndexByte(host, '/') > 0
-}
-
 // strict decides whether a pattern that is meant for a plain unit may allow it: words matched by its wildcards must
 // be known to the program's table row.
 func (req *request) strict(f fit, u *unit) (bool, string) {
@@ -215,7 +172,13 @@ func (req *request) strict(f fit, u *unit) (bool, string) {
 		return false, "nothing is known of " + name + advice(args, 0)
 	}
 	if why := r.words[0].why; why != "" && (f.c == nil || !f.c.any) {
+		if text, ok := spell(args[:r.lead+1]); ok && plain(args[0].text) {
+			return false, why + "; Bash(" + text + " **) would allow it"
+		}
 		return false, why + advice(args, 0)
+	}
+	if r.newOption && (f.c == nil || !f.c.any && !f.c.exact) {
+		return false, r.because + advice(args, len(args)-1) // a star would stand for nothing
 	}
 	for i := range args {
 		if i == 0 || f.spells(i) {
@@ -224,14 +187,8 @@ func (req *request) strict(f fit, u *unit) (bool, string) {
 		var m meaning
 		if r.prog == nil {
 			m.why = "nothing is known of " + args[0].text + ", so a rule must spell its arguments"
-		} else if m = r.words[i]; m.why == "" && !m.url {
+		} else if m = r.words[i]; m.why == "" {
 			continue
-		}
-		if m.url && m.why == "" && f.host(i) {
-			continue
-		}
-		if m.why == "" {
-			m.why = args[i].text + " is fetched, so a rule must spell its scheme and host"
 		}
 		return false, m.why + advice(args, r.lastUnknown(i))
 	}
@@ -246,7 +203,7 @@ func (req *request) strict(f fit, u *unit) (bool, string) {
 // lastUnknown is the last word from i on that a rule must spell.
 func (r *reading) lastUnknown(i int) int {
 	for k := len(r.words) - 1; k > i; k-- {
-		if r.prog == nil || r.words[k].why != "" || r.words[k].url {
+		if r.prog == nil || r.words[k].why != "" {
 			return k
 		}
 	}
@@ -276,7 +233,7 @@ func spell(args []word) (string, bool) {
 			b.WriteByte(' ')
 		}
 		switch {
-		case !w.known() || w.source != 0 || strings.Contains(w.text, "'"):
+		case !w.known() || w.source || strings.Contains(w.text, "'"):
 			return "", false
 		case w.text != "" && plain(w.text):
 			b.WriteString(w.text)
@@ -294,11 +251,8 @@ func (req *request) excuses(c *command, u *unit) bool {
 	if !meant || c == nil {
 		return false
 	}
-	words := by.reading.parts[u.part].words
-	if (len(words) == 0 || u.target.leads != "") && !c.any {
-		return false
-	}
-	if !f.spellsAll(words) {
+	words := req.script.part(u).words
+	if !c.any && (len(words) == 0 || u.target.doubt != "" && words[0] != 0) || !f.spellsAll(words) {
 		return false
 	}
 	ok, _ := req.coversUnit(&Pattern{kind: kindBash, cmd: c}, u.of-1)
@@ -314,38 +268,31 @@ func (req *request) foreignGit(u *unit, dirs []string) bool {
 		!slices.ContainsFunc(req.call.Repositories, func(r string) bool { return dirs[0] == filepath.Join(req.root.resolved, r) }))
 }
 
-// pathsIn are the parts of an argument that may name a file: the whole, what follows = or : or @, and what is
-// attached to a short option.
-func pathsIn(s string) []string {
-	if !strings.ContainsAny(s, "=:@") && !strings.HasPrefix(s, "-") {
-		if s == "" {
-			return nil
-		}
-		return []string{s}
-	}
-	var out []string
-	add := func(p string) {
-		if p != "" && !slices.Contains(out, p) {
-			out = append(out, p)
+// pathsIn are the parts of an argument that may name a file: the whole, what follows = or : or @, what stands before
+// a : with a line or a test, and what is attached to a short option.
+func pathsIn(s string) (out []string) {
+	add := func(at int) {
+		if at >= 0 && at < len(s) && !slices.Contains(out, s[at:]) {
+			out = append(out, s[at:])
 		}
 	}
-	if !strings.HasPrefix(s, "-") {
-		add(s)
-	} else if i := strings.IndexAny(s, "/~="); i >= 0 && s[i] != '=' && !strings.HasPrefix(s, "--") {
-		add(s[i:]) // -xf/etc
+	switch {
+	case !strings.HasPrefix(s, "-"):
+		add(0)
+	case !strings.HasPrefix(s, "--"): // -xf/etc, -C../x, -f.env
+		add(strings.IndexAny(s, "/~"))
+		add(strings.Index(s, ".."))
+		if strings.ContainsAny(s, "./") {
+			add(2)
+		}
 	}
-	if i := strings.Index(s, ".."); i > 0 && strings.HasPrefix(s, "-") {
-		add(s[i:]) // -C../x
-	}
-	if len(s) > 2 && s[0] == '-' && s[1] != '-' && strings.ContainsAny(s, "./") && !strings.Contains(s, "=") {
-		add(s[2:]) // -f.env
+	if before, _, ok := strings.Cut(s, ":"); ok && before != "" && !strings.HasPrefix(s, "-") {
+		out = append(out, before)
 	}
 	for i := range len(s) {
-		if strings.HasPrefix(s[i:], "://") && !strings.HasPrefix(s[i:], ":///") && (strings.HasSuffix(s[:i], "http") || strings.HasSuffix(s[:i], "https")) {
-			continue // an address on the web
-		}
-		if s[i] == '=' || s[i] == ':' || s[i] == '@' {
-			add(s[i+1:])
+		web := strings.HasPrefix(s[i:], "://") && !strings.HasPrefix(s[i:], ":///") && (strings.HasSuffix(s[:i], "http") || strings.HasSuffix(s[:i], "https"))
+		if !web && strings.IndexByte("=:@", s[i]) >= 0 {
+			add(i + 1)
 		}
 	}
 	return out

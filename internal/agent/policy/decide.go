@@ -91,17 +91,12 @@ func (p *Policy) decide(c *Call) Decision {
 	var allowedBy []string
 	quiet := true // only units that decide nothing by themselves
 	for i := range req.parts() {
-		if req.silent(i) {
-			f := p.part(req, i, true)
-			if f.verdict == Allow {
-				continue
-			}
-			out.take(f, &asked)
-			quiet = false
+		silent := req.silent(i)
+		f := p.part(req, i, silent)
+		if silent && f.verdict == Allow {
 			continue
 		}
 		quiet = false
-		f := p.part(req, i, false)
 		out.Contained = out.Contained || f.text == containedRuns
 		if f.verdict == Allow && f.rule != nil {
 			if s := f.rule.String(); !slices.Contains(allowedBy, s) {
@@ -334,6 +329,8 @@ func readable(t *target, bad string, ask func(string) finding) finding {
 		return ask(defaultAsked)
 	case !t.inside:
 		return ask(defaultOutside)
+	case t.doubt != "":
+		return ask(defaultAsked)
 	case secretLooking(t.rel), secretLooking(t.written), t.folder && secretFilter(t.filter):
 		return ask(defaultSecret)
 	}
@@ -404,48 +401,47 @@ func (req *request) isEffect(i int) bool {
 	if req.script == nil || len(req.script.units) == 0 || req.script.units[i].of == 0 {
 		return false
 	}
-	u := &req.script.units[i]
-	words := req.script.units[u.of-1].reading.parts[u.part].words
+	words := req.script.part(&req.script.units[i]).words
 	return len(words) > 0 && words[0] == 0
 }
+
+// part is the part of a command that a unit is about.
+func (s *script) part(u *unit) *part { return &s.units[u.of-1].reading.parts[u.part] }
 
 // fileTrouble says what a command does with a file that no rule allows, and which rule would allow it.
 func (req *request) fileTrouble(i int) string {
 	u := &req.script.units[i]
-	t := u.target
-	by, head, verb := "the redirection", "Read", " reads "
-	if u.of > 0 {
-		by = baseName(req.script.units[u.of-1].program())
-	}
+	t, by, verb, head := u.target, "the redirection", " reads ", "Read"
 	if u.write {
-		head, verb = "Edit", " writes "
+		verb, head = " writes ", "Edit"
 	} else if u.names {
 		verb = " looks at "
 	}
-	if u.write && t.inside && t.leads != "" {
-		return by + " writes files in " + t.written + ", " + t.leads
+	if u.of > 0 {
+		by = baseName(req.script.units[u.of-1].program())
 	}
-	which, name := ", which no rule allows", t.rel
-	if !t.inside {
-		which, name = ", "+t.whyOutside(), t.resolved
-	} else if !u.write {
-		which = ", which looks like a secret"
+	said, name := by+verb+t.written, t.rel
+	switch {
+	case t.inside && t.doubt != "":
+		return said + ", which " + t.doubt
+	case !t.inside:
+		said, name = said+", "+t.whyOutside(), t.resolved
+	case u.write:
+		said += ", which no rule allows"
+	default:
+		said += ", which looks like a secret"
 	}
-	if req.isEffect(i) {
-		args := req.script.units[u.of-1].args()
-		words := req.script.units[u.of-1].reading.parts[u.part].words
-		return by + verb + t.written + which + advice(args, words[len(words)-1])
-	}
-	if name == "" || t.why != "" || unreadable(name) != "" {
-		return by + verb + t.written + which
+	switch {
+	case req.isEffect(i):
+		words := req.script.part(u).words
+		return said + advice(req.script.units[u.of-1].args(), words[len(words)-1])
+	case name == "" || t.why != "" || unreadable(name) != "":
+		return said
 	}
 	if name = globLiteral(name); t.folder {
-		name = strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/") + "/**"
-		if t.rel == "." {
-			name = "**"
-		}
+		name = strings.TrimPrefix(name+"/**", "./")
 	}
-	return by + verb + t.written + which + "; " + head + "(" + name + ") would allow it"
+	return said + "; " + head + "(" + name + ") would allow it"
 }
 
 // whichPart names the part of a compound command that decided.
@@ -462,18 +458,11 @@ func (req *request) whichPart(i int) string {
 
 // text is the unit's command for people, cut when it is long.
 func (u *unit) text() string {
-	var b strings.Builder
-	for j, w := range u.words {
-		if j > 0 {
-			b.WriteByte(' ')
-		}
-		if b.Len()+len(w.text) > 80 {
-			b.WriteString("…")
-			break
-		}
-		b.WriteString(w.text)
+	s := joinedWords(u.words)
+	if len(s) > 80 {
+		s = s[:strings.LastIndexByte(s[:80], ' ')+1] + "…"
 	}
-	return b.String()
+	return s
 }
 
 // Covers reports whether an allow pattern covers the whole call, as strictly as an allow rule; why says what

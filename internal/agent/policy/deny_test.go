@@ -47,16 +47,3 @@ func TestADenyRuleLeavesOtherCommandsAlone(t *testing.T) {
 		}
 	}
 }
-
-// zip and its kin add what the name of their archive lacks: a rule about the whole name holds
-// for the short one, too.
-func TestAShortNameOfAnArchiveIsDenied(t *testing.T) {
-	t.Parallel()
-	ws := workspace(t)
-	p := rules(t, "deny Read(secrets.zip)", "deny Edit(secrets.zip)", "allow Bash")
-	for _, cmd := range []string{"unzip secrets", "unzip -l secrets.zip", "zipinfo secrets", "zip secrets src/a.go", "zip -q secrets.zip src/a.go"} {
-		if d := p.Decide(bash(t, ws, cmd)); d.Verdict != Deny {
-			t.Errorf("%q: %s by %q (%s), want deny", cmd, d.Verdict, d.Rule, d.Why)
-		}
-	}
-}

@@ -46,28 +46,31 @@
 // verdict holds. A cd to a folder inside the workspace decides nothing, and later paths are relative to it.
 //
 // programs.txt says what the words of common commands mean (the head of table.go is the format): which options are
-// harmless, and which words are read, written, run or fetched. The programs of sed, awk, jq and their like are
-// known by their form (shapes.go). A wildcard of a rule stands for known words; others are asked, and the sentence
+// harmless, and whether the other words are texts or files that are read or written. A wildcard of a rule stands for
+// these plain forms. Every other word is asked, and so are all words beside an option that is not known; the sentence
 // names the rule that would allow them. A word that the rule spells is allowed, and so is the file that it names.
 // What is fetched or run must be spelt. The table spares questions in the careful posture; the contained one does
-// not depend on it.
+// not depend on it. Where a word is not known, a rule that denies or asks counts it as any file that it may name,
+// and a folder as all that lies below it.
 //
-// Wildcards and braces are expanded now, as Bash would, and every result is decided as the program's word.
+// A * in the last name of a path inside the workspace is expanded now, as Bash would, and every result is decided as
+// the program's word. Other wildcards and braces are asked, and may stand for any file that a rule denies.
 //
 // No rule allows what the text does not determine: substitutions and variables, here-documents except the plainest
-// (heredoc.go), functions, arithmetic, [[ ]], coprocesses, ~, invisible characters, text that does not parse or
-// that a second, simpler reader (lexer.go) understands differently. Only a rule with the whole command line
-// literally allows loops, and assignments except a few settings such as CI=1; only such a rule or ** allows
-// programs that run other programs (wrappers.go). Wrappers that run their words unchanged, such as timeout, are
-// unwrapped. A program given by its path needs a pattern that spells the path. git is allowed in the workspace's
-// own folder and those of Call.Repositories only, since it obeys the settings of the repository it is in.
+// (heredoc.go), functions, arithmetic, [[ ]], coprocesses, ~, invisible characters, text that does not parse, holds
+// more than plain words, quotes and separators, or is cut into words differently by a second reader (lexer.go). Only
+// a rule with the whole command line literally allows loops, and assignments except a few settings such as CI=1; only
+// such a rule or ** allows programs that run other programs (wrappers.go). Wrappers that run their words unchanged,
+// such as timeout 60, are unwrapped. A program given by its path needs a pattern that spells the path. git is allowed
+// in the workspace's own folder and those of Call.Repositories only, since it obeys the settings of the repository it
+// is in.
 //
 // # Paths
 //
 // A path that leaves the workspace, by .., by a symbolic link or by being absolute, needs an absolute glob that
 // matches its real location. Places from which programs outside the agent take orders later (places.go) need a rule
-// whose glob names the place. Only a rule that ends in ** lets a command write below a folder with a link that
-// leads elsewhere, unless the program's row says that it replaces links. A search is allowed when the rule covers
+// whose glob names the place. Only a rule that ends in ** lets a command write or delete below a folder that its
+// words name, since links and such places may lie there. A search is allowed when the rule covers
 // everything below its folder, and asked when a denied file may lie there.
 //
 // # What this is for, and what not

@@ -113,10 +113,10 @@ func (g *glob) covers(t *target, write bool) (ok bool, why string) {
 	case !t.folder && !g.names(name):
 		return false, ""
 	}
+	if why := t.elsewhere(write); why != "" {
+		return false, why
+	}
 	if write {
-		if why := t.elsewhere(); why != "" {
-			return false, why
-		}
 		for _, p := range append(protectedIn(name), t.held()...) {
 			if !g.spells(p) {
 				return false, ordersFrom(p, name)
@@ -214,11 +214,8 @@ func (g *glob) filterMeets(filter string) bool {
 	return strings.HasSuffix(g.suffix, ext) || strings.HasSuffix(ext, g.suffix)
 }
 
-// held are the protected places written together with a target: those below a folder, and the links on the way.
+// held are the protected places on the way to a target: its links.
 func (t *target) held() (all []string) {
-	if t.holds != "" {
-		all = []string{t.holds}
-	}
 	if t.linked {
 		for _, rel := range t.rels {
 			if rel != strings.ToLower(t.rel) {

@@ -9,46 +9,22 @@ import (
 // hits reports whether a denying or asking pattern matches part i of a request: widely, where covers is narrow.
 // doubt is set when it may match but cannot be known.
 func (req *request) hits(p *Pattern, i int) (hit bool, doubt string) {
-	switch p.kind {
-	case kindName:
-		return p.names(req.call.Tool), ""
-	case kindBash:
-		if req.kind != kindBash {
-			return false, ""
-		}
-		return p.cmd == nil || len(req.script.units) > 0 && p.cmd.hits(&req.script.units[i], req.script), ""
-	case kindWeb:
-		if req.kind != kindWeb {
-			return false, ""
-		}
-		if p.web == nil {
-			return true, ""
-		}
-		return p.web.hits(req.link.host) || slices.ContainsFunc(req.link.may, p.web.hits), ""
-	case kindNet:
-		return req.kind == kindNet && (p.net == nil || p.net.hits(req.to)), ""
-	case kindRead, kindEdit:
-		return req.hitsFile(p, i)
-	}
-	return false, ""
-}
-
-func (req *request) hitsFile(p *Pattern, i int) (bool, string) {
-	if req.kind == kindBash {
-		if len(req.script.units) == 0 {
-			return false, ""
-		}
-		return req.hitsUnit(p, &req.script.units[i])
-	}
-	if req.kind != p.kind {
-		return false, ""
-	}
-	if p.glob == nil {
-		return true, ""
-	}
-	t := &req.target[0]
 	switch {
-	case p.glob.hits(t):
+	case p.kind == kindName:
+		return p.names(req.call.Tool), ""
+	case req.kind == kindBash && p.kind == kindBash:
+		return p.cmd == nil || len(req.script.units) > 0 && p.cmd.hits(&req.script.units[i], req.script), ""
+	case req.kind == kindBash && (p.kind == kindRead || p.kind == kindEdit) && len(req.script.units) > 0:
+		return req.hitsUnit(p, &req.script.units[i])
+	case p.kind != req.kind:
+		return false, ""
+	case p.kind == kindWeb:
+		return p.web == nil || p.web.hits(req.link.host) || slices.ContainsFunc(req.link.may, p.web.hits), ""
+	case p.kind == kindNet:
+		return p.net == nil || p.net.hits(req.to), ""
+	}
+	switch t := &req.target[0]; {
+	case p.glob == nil || p.glob.hits(t):
 		return true, ""
 	case t.folder && p.glob.reaches(t):
 		return false, "what it searches may hold files"
@@ -82,14 +58,19 @@ func (req *request) hitsUnit(p *Pattern, u *unit) (bool, string) {
 	if p.kind == kindEdit && u.reading != nil && u.reading.reads() {
 		return false, ""
 	}
-	doubt := ""
-	for i := range args[1:] {
-		if w := &args[i+1]; w.glob {
-			doubt = "the wildcard " + w.text + " may stand for a file"
+	doubt, known := "", u.reading != nil && u.reading.known()
+	for _, w := range args {
+		if w.glob || w.brace {
+			doubt = w.text + " may stand for a file"
 		}
 	}
-	if slices.ContainsFunc(req.names(u), func(t target) bool { return p.glob.hits(&t) }) {
-		return true, ""
+	for _, t := range req.names(u) {
+		if p.glob.hits(&t) {
+			return true, ""
+		}
+		if t.folder = isFolder(&t); t.folder && !known && doubt == "" && req.script.mayHold(p.glob, &t) {
+			doubt = "all that is below " + t.written + " may be meant, which may hold a file"
+		}
 	}
 	return false, doubt
 }
@@ -106,13 +87,8 @@ func (s *script) mayHold(g *glob, t *target) bool {
 	if g.abs {
 		at = t.resolved
 	}
-	v := s.survey(t.resolved, t.tracked)
-	if v.over {
-		return true
-	}
-	return slices.ContainsFunc(v.files, func(f string) bool {
-		return g.hitsName(strings.ToLower(path.Join(at, f)))
-	})
+	files, over := s.survey(t.resolved, t.tracked)
+	return over || slices.ContainsFunc(files, func(f string) bool { return g.hitsName(strings.ToLower(path.Join(at, f))) })
 }
 
 // names are the files that a unit's arguments may mean. They are cached, because every rule about paths asks.
@@ -122,7 +98,13 @@ func (req *request) names(u *unit) []target {
 	}
 	u.asked = true
 	for _, w := range u.args()[1:] {
-		for _, s := range pathsIn(w.text) {
+		list := pathsIn(w.text)
+		if strings.HasPrefix(w.text, "-") && !(u.reading != nil && u.reading.known()) { // -xoFILE
+			for k := 2; k < min(len(w.text), 40); k++ {
+				list = append(list, w.text[k:])
+			}
+		}
+		for _, s := range list {
 			u.named = append(u.named, req.unitTargets(u, s)...)
 		}
 	}
@@ -147,12 +129,7 @@ func (c *command) hits(u *unit, s *script) bool {
 	if u.target != nil || c.words == nil && !c.rest {
 		return false
 	}
-	for _, at := range u.inner {
-		if c.loose(u.words[at:]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(u.inner, func(at int) bool { return c.loose(u.words[at:]) })
 }
 
 func (c *command) loose(words []word) bool {
@@ -168,21 +145,13 @@ func (c *command) loose(words []word) bool {
 	base := baseName(words[0].text)
 	base = strings.TrimSuffix(base, ".exe")
 	if c.prog != "" {
-		if base != c.prog && versionless(base) != c.prog {
+		if base != c.prog && versioned(base) != c.prog {
 			return false
 		}
 	} else if !c.words[0].match(base, true) && !c.words[0].match(words[0].text, true) {
 		return false
 	}
 	return looseArgs(c.words[1:], words[1:], 4)
-}
-
-// versionless is python3.12 without its version: python.
-func versionless(base string) string {
-	if v := versioned(base); v != "" {
-		return v
-	}
-	return base
 }
 
 // looseArgs finds the pattern's words among a command's, in order, with options and their values between them. A
@@ -204,7 +173,7 @@ func looseArgs(pattern []pword, args []word, steps int) bool {
 		if a.known() && p.match(a.text, true) && looseArgs(pattern[1:], args[i+1:], steps) {
 			return true
 		}
-		if !a.known() && a.glob && looseArgs(pattern[1:], args[i+1:], steps) {
+		if (a.glob || a.brace) && looseArgs(pattern[1:], args[i+1:], steps) {
 			return true
 		}
 		if !strings.HasPrefix(a.text, "-") {

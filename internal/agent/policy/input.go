@@ -5,16 +5,17 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"io"
 	"unicode/utf8"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxInput bounds a call's input. The CLI's longest hold a whole file.
-const maxInput = 16 << 20
-
-// maxDepth bounds how deeply an input is nested.
-const maxDepth = 64
+const (
+	maxInput = 16 << 20 // of a call's input: the CLI's longest hold a whole file
+	maxDepth = 64       // how deeply it is nested
+)
 
 // input is the members of a call's input by their exact names.
 type input map[string]json.RawMessage
@@ -30,65 +31,37 @@ func (in input) str(name string) (string, bool) {
 	return string(s), true
 }
 
-// lenient accepts what jsontext rejects: duplicate names and invalid surrogates.
-var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
-
 // readInput reads an input so that every parser agrees: one object, no duplicate names at any depth, no text that
-// decoders repair. bad says what is wrong; the members are then what could be read, the first of each name.
+// decoders repair. bad says what is wrong; the members are then what could be read.
 func readInput(raw json.RawMessage) (in input, bad string) {
-	text := jsontext.Value(raw)
+	in = input{}
 	switch {
 	case len(bytes.TrimSpace(raw)) == 0:
-		return input{}, ""
+		return in, ""
 	case len(raw) > maxInput:
 		return nil, "the input is too large to be judged"
 	case !utf8.Valid(raw):
 		return nil, "the input holds bytes that are not valid text"
-	case !text.IsValid(lenient...):
-		return nil, "the input is not valid JSON"
-	case text.Kind() != '{':
+	case jsontext.Value(raw).Kind() != '{':
 		return nil, "the input is not an object"
+	case jsonv2.Unmarshal(raw, &in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil:
+		return nil, "the input is not valid JSON"
 	}
-	in, bad = members(raw)
-	var syntax *jsontext.SyntacticError
-	_, err := jsontext.NewDecoder(bytes.NewBuffer(raw)).ReadValue()
-	switch {
-	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
-		bad = cmp.Or(bad, "the input holds the name "+syntax.JSONPointer.LastToken()+" twice, and programs differ in which one counts")
-	case err != nil:
-		bad = cmp.Or(bad, "the input holds half a character")
-	}
-	return in, bad
-}
-
-// members walks an object that is known to be valid JSON.
-func members(raw json.RawMessage) (in input, bad string) {
-	in = input{}
-	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), lenient...)
-	var name string
-	var from int64 // where the value of name begins, its colon included
-	for {
+	for dec := jsontext.NewDecoder(bytes.NewReader(raw)); ; {
 		token, err := dec.ReadToken()
-		if err != nil { // the end
-			return in, bad
-		}
-		depth := dec.StackDepth()
-		if depth > maxDepth {
-			bad = cmp.Or(bad, "the input is nested too deeply to be judged")
-		}
-		kind, n := dec.StackIndex(depth)
-		isName := kind == '{' && n%2 == 1
-		if isName && token.String() == "__proto__" {
-			bad = cmp.Or(bad, "the input holds the name __proto__, which JavaScript treats in its own way")
-		}
+		kind, n := dec.StackIndex(dec.StackDepth())
+		var syntax *jsontext.SyntacticError
 		switch {
-		case depth != 1 || n == 0:
-		case isName:
-			name, from = token.String(), dec.InputOffset()
-		default:
-			if _, twice := in[name]; !twice {
-				in[name] = bytes.TrimLeft(raw[from:dec.InputOffset()], ": \t\r\n")
-			}
+		case errors.Is(err, io.EOF):
+			return in, bad
+		case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
+			return in, cmp.Or(bad, "the input holds the name "+syntax.JSONPointer.LastToken()+" twice, and programs differ in which one counts")
+		case err != nil:
+			return in, cmp.Or(bad, "the input holds half a character")
+		case dec.StackDepth() > maxDepth:
+			bad = cmp.Or(bad, "the input is nested too deeply to be judged")
+		case kind == '{' && n%2 == 1 && token.String() == "__proto__":
+			bad = cmp.Or(bad, "the input holds the name __proto__, which JavaScript treats in its own way")
 		}
 	}
 }

@@ -88,10 +88,10 @@ func FuzzReadInput(f *testing.F) {
 	})
 }
 
-// A name that stands twice keeps nobody's deny from being found.
+// What else is wrong with an input keeps nobody's deny from being found.
 func TestABadInputIsReadAsFarAsItCanBe(t *testing.T) {
 	t.Parallel()
-	for _, raw := range []string{`{"x":{"a":1,"a":1},"command":"rm -rf /"}`, `{"command":"rm -rf /","command":"ls"}`, `{"x":"\ud800","command":"rm -rf /"}`, `{"__proto__":{},"command":"rm -rf /"}`} {
+	for _, raw := range []string{`{"x":{"a":1,"a":1},"command":"rm -rf /"}`, `{"x":"\ud800","command":"rm -rf /"}`, `{"__proto__":{},"command":"rm -rf /"}`} {
 		in, bad := readInput([]byte(raw))
 		if s, ok := in.str("command"); bad == "" || !ok || s != "rm -rf /" {
 			t.Errorf("%s: %q, %q", raw, s, bad)

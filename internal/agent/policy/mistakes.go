@@ -205,11 +205,7 @@ func (p *Pattern) sample() Call {
 		if p.cmd != nil && p.cmd.words == nil {
 			value = first(p.cmd.text, anyName)
 		} else if p.cmd != nil {
-			var list []word
-			for _, w := range p.cmd.words {
-				list = append(list, word{text: strings.Join(w.parts, anyName)})
-			}
-			value, _ = spell(list)
+			value = p.cmd.spelt(len(p.cmd.words))
 		}
 	case kindRead, kindEdit:
 		c.Tool, field, value = map[kind]string{kindRead: "Read", kindEdit: "Edit"}[p.kind], "file_path", anyName

@@ -64,7 +64,7 @@ func OneFile(c Call) (name string, p Pattern, why string) {
 	case t.dir:
 		return "", Pattern{}, t.rel + " is a folder"
 	case t.twin:
-		return "", Pattern{}, t.elsewhere()
+		return "", Pattern{}, t.elsewhere(true)
 	case t.program:
 		return "", Pattern{}, t.rel + " is a program, which runs as it stands then"
 	case protected(t.rel) != "":

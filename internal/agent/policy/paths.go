@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -53,17 +54,16 @@ type target struct {
 	past    bool   // all that ever lay below it is meant
 	tracked bool   // all tracked files below it are meant
 	shown   string // the secret-looking content of it that git would show
-	holds   string // of a written folder: a protected place written with it
-	leads   string // of a folder with written files: how they may come to lie elsewhere
+	doubt   string // why no rule for files covers it
 }
 
-// elsewhere is why no rule allows a write: the data may also end up elsewhere.
-func (t *target) elsewhere() string {
-	switch {
-	case t.twin:
+// elsewhere is why no rule for files covers it: what is meant may also lie elsewhere.
+func (t *target) elsewhere(write bool) string {
+	if write && t.twin {
 		return t.written + " has another name, too (a hard link), and is written under both"
-	case t.leads != "":
-		return "it writes files in " + t.written + ", " + t.leads
+	}
+	if t.doubt != "" {
+		return t.written + " " + t.doubt
 	}
 	return ""
 }
@@ -93,29 +93,19 @@ func (rt root) lexical(dir, path string) target {
 
 // names fills in rels and fulls.
 func (t *target) names(rt root) {
-	low := strings.ToLower(t.abs)
-	t.fulls = append(make([]string, 0, 2), low)
-	if t.resolved != "" && t.resolved != t.abs {
-		t.fulls = append(t.fulls, strings.ToLower(t.resolved))
-	}
-	rels := make([]string, 0, 2)
-	add := func(rel string) {
-		if rel = strings.ToLower(rel); !slices.Contains(rels, rel) {
-			rels = append(rels, rel)
+	add := func(list *[]string, name string) {
+		if low := strings.ToLower(name); low != "" && !slices.Contains(*list, low) {
+			*list = append(*list, low)
 		}
 	}
-	if t.inside {
-		add(t.rel)
-	}
-	if rel, ok := below(rt.written, t.abs); ok && rel != "" {
-		add(rel)
-	}
-	if rt.resolved != "" && rt.resolved != rt.written {
-		if rel, ok := below(rt.resolved, t.abs); ok && rel != "" {
-			add(rel)
+	add(&t.fulls, t.abs)
+	add(&t.fulls, t.resolved)
+	add(&t.rels, t.rel)
+	for _, top := range []string{rt.written, rt.resolved} {
+		if rel, ok := below(top, t.abs); ok && top != "" {
+			add(&t.rels, rel)
 		}
 	}
-	t.rels = rels
 }
 
 // physical resolves a path as the kernel does, component by component. dir is absolute and resolved.
@@ -141,21 +131,19 @@ func (rt root) finish(t *target, abs string) {
 		t.why = "which has no workspace to lie in"
 		return
 	}
-	var ok bool
-	if rest, in := below(rt.resolved, abs); in {
-		ok = t.follow(rt.resolved, rest)
-	} else if rest, in := below(rt.written, abs); in {
-		ok = t.follow(rt.resolved, rest)
-	} else {
-		ok = t.follow("/", abs)
+	from, rest := "/", abs
+	for _, top := range []string{rt.written, rt.resolved} {
+		if rel, in := below(top, abs); in {
+			from, rest = rt.resolved, rel
+		}
 	}
-	if !ok {
+	if !t.follow(from, rest) {
 		t.resolved, t.why = "", "whose symbolic links cannot be followed"
 		return
 	}
 	t.rel, t.inside = below(rt.resolved, t.resolved)
-	if t.inside && t.rel == "" {
-		t.rel = "."
+	if t.inside {
+		t.rel = cmp.Or(t.rel, ".")
 	}
 }
 

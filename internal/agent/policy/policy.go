@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -108,24 +109,13 @@ func (r *Rule) Terms(d Terms) Terms {
 	if len(r.Approvers) > 0 {
 		d.Approvers = r.Approvers
 	}
-	if r.Quorum > 0 {
-		d.Quorum = r.Quorum
-	}
+	d.Quorum, d.Timeout, d.OnTimeout, d.Because = cmp.Or(r.Quorum, d.Quorum), cmp.Or(r.Timeout, d.Timeout), cmp.Or(r.OnTimeout, d.OnTimeout), cmp.Or(r.Because, d.Because)
 	if r.RequesterMayApprove != nil {
 		d.RequesterMayApprove = *r.RequesterMayApprove
-	}
-	if r.Timeout > 0 {
-		d.Timeout = r.Timeout
-	}
-	if r.OnTimeout != "" {
-		d.OnTimeout = r.OnTimeout
 	}
 	d.Dangerous = d.Dangerous || r.Dangerous
 	if r.Edit != nil {
 		d.Fixed = !*r.Edit
-	}
-	if r.Because != "" {
-		d.Because = r.Because
 	}
 	return d
 }

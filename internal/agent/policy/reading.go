@@ -2,27 +2,29 @@ package policy
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
 
 // reading is the interpretation of a command's words. It is pure: parts.go resolves paths.
 type reading struct {
-	prog    *program  // nil: the program is unknown
-	block   *block    // the row of the program or its subcommand
-	words   []meaning // of each word; the first is the program's name
-	parts   []part
-	demands []demand
-	strange int  // the first unknown option; 0 for none
-	lead    int  // the last word of the program's name and the subcommand's
-	code    bool // it runs the workspace's code
-	links   bool // it makes or moves symbolic links
+	prog      *program  // nil: the program is unknown
+	block     *block    // the row of the program or its subcommand
+	words     []meaning // of each word; the first is the program's name
+	parts     []part
+	demands   []demand
+	strange   int    // the first word that may make it run others; 0 for none
+	because   string // why a word may change what all others mean
+	newOption bool   // that word is an option, which nothing is known of
+	lead      int    // the last word of the program's name and the subcommand's
+	code      bool   // it runs the workspace's code
+	links     bool   // it makes or moves symbolic links
 }
 
 // meaning is what is known of one word.
 type meaning struct {
 	why  string // why it is unknown: "nothing is known of the option -x of grep"
-	url  bool   // it is fetched, so a rule must spell scheme and host
 	runs bool   // it names something that is run
 }
 
@@ -30,13 +32,8 @@ type meaning struct {
 type part struct {
 	words []int // the words that name it, or lead to it: a rule that spells them all covers it
 	path  string
-	role  role  // stat, read, tree, follow, format, write, replace or into; of git also tracked, history or rev
-	from  []int // into: the operands whose base names it takes
-	every bool  // every file below the folder is read as if it were named
-	exact bool  // a single file of the history
-	// A revision's object: it is never a path, and a path is shown only as the revision has it.
-	object bool
-	shows  role
+	role  role
+	every bool // every file below the folder is meant: read as if it were named, or written if it does not exist yet
 }
 
 // demand is what only a rule that spells certain words allows.
@@ -59,26 +56,13 @@ func (r *reading) reads() bool {
 // wordReader reads the words of one command.
 type wordReader struct {
 	*reading
-	args []word
-	name string // of the program and the subcommand, for people
-	path []int  // the words that name them
-	mode role   // tree, follow, format or write: how a flag changes operands that are read
-	// vague says that an unknown option came before, which may have taken the next word; so an operand may have any
-	// role.
-	vague     bool
-	doubted   int   // the word after that option
-	may       role  // what letters after that option may turn them into
-	dry       bool  // formatting only reads
-	instead   bool  // an option's value replaces the first operand
-	names     bool  // git shows names alone, unless another option adds more
-	others    bool  // git may show what lay under other names
-	shows     role  // tracked or history: which content options make git show
-	by        []int // the words of these options
-	given     []*option
-	ended     bool // -- has come
-	operands  []int
-	after     []int // operands after --
-	pathNamed bool  // an operand names a file
+	args     []word
+	name     string // of the program and the subcommand, for people
+	path     []int  // the words that name them
+	mode     role   // what operands that are read become
+	ended    bool   // -- has come
+	dashes   int    // where, if operands stand before it: revisions of git
+	operands []int
 }
 
 // readWords interprets a command's words.
@@ -88,120 +72,103 @@ func readWords(args []word) *reading {
 		return r.reading
 	}
 	if r.prog = specification(args[0].text); r.prog == nil {
+		r.strange = max(slices.IndexFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "-") }), 0)
 		return r.reading
 	}
 	r.path, r.block = []int{0}, &r.prog.block
-	r.effects(r.prog.effects, r.path)
+	r.effects()
 	r.scan()
-	r.finish()
-	if expandsAt[path.Base(args[0].text)] {
-		for i := range args[1:] {
-			if strings.HasPrefix(args[i+1].text, "@") {
-				r.unknown(i+1, args[i+1].text+" begins with @, which makes "+r.name+" read its words from a file")
-			}
+	r.assign()
+	for i, w := range args {
+		if strings.HasPrefix(w.text, "@") && expandsAt[path.Base(args[0].text)] {
+			r.unknown(i, w.text+" begins with @, which makes "+r.name+" read its words from a file")
 		}
 	}
+	b := r.block
+	var unknown []int // a rule that spells them all, and the program, covers what they may do
+	for i, m := range r.words {
+		if m.why != "" || i == 0 && !r.known() {
+			unknown = append(unknown, i)
+		}
+	}
+	r.links = r.links || (unknown != nil || r.mode != roleNone) && slices.ContainsFunc(b.operands, func(u use) bool { return u.role == roleInto })
+	if unknown != nil && (b.searches || r.mode == roleFollow) {
+		r.parts = append(r.parts, part{words: unknown, path: ".", role: rolePast})
+	}
+	if b.writes && (unknown != nil || r.mode == roleFollow) {
+		r.parts = append(r.parts, part{words: unknown, path: ".", role: roleWrite, every: true})
+	}
 	return r.reading
+}
+
+func (r *wordReader) scan() {
+	sought := len(r.prog.subs) > 0
+	for i := 1; i < len(r.args); i++ {
+		n := 0
+		if sought {
+			n = r.named(i)
+		}
+		switch w := r.args[i]; {
+		case !w.known():
+			r.strangeWord(i, w.hidden())
+		case n > 0:
+			r.enter(i, n)
+			i, sought = i+n-1, false
+		case !r.ended && w.text == "--" && !r.block.words && !r.block.plain:
+			if r.ended, sought = true, false; len(r.operands) > 0 {
+				r.dashes = i
+			}
+		case !r.ended && !r.block.plain && len(w.text) > 1 && w.text[0] == '-':
+			if r.block.first && len(r.operands) > 0 {
+				r.strangeWord(i, "the option "+w.text+" comes after an operand, where "+r.name+" may read it in two ways")
+			} else {
+				i += r.option(i, w.text)
+			}
+		case sought && len(r.prog.operands) == 0:
+			r.strangeWord(i, "nothing is known of the subcommand "+w.text+" of "+r.name)
+			return
+		default:
+			if sought && r.because != "" {
+				r.unknown(0, "what stands before "+w.text+" is not known")
+			}
+			sought = false
+			r.operands = append(r.operands, i)
+		}
+	}
 }
 
 // expandsAt are programs that replace any word @FILE by the file's words.
 var expandsAt = words("ar strings java javac kotlinc rustc dotnet mypy pytest py.test pylint flake8 ruff python")
 
-func (r *wordReader) scan() {
-	sought := len(r.prog.subs) > 0
-	for i := 1; i < len(r.args); i++ {
-		w := r.args[i]
-		switch text := w.text; {
-		case !w.known():
-			r.unknown(i, w.hidden())
-			r.vague = true
-		case r.isOption(text) && (!sought || r.named(i) == 0):
-			i += r.option(i, text)
-		case text == "--" && !r.ended && r.block.style != styleWords && r.block.style != stylePlain:
-			r.ended, sought = true, false
-		case sought:
-			n := r.subcommand(i)
-			if n < 0 {
-				return
-			}
-			i, sought = i+max(n-1, 0), false
-			if n == 0 {
-				r.operand(i)
-			}
-		default:
-			r.operand(i)
-		}
-	}
-}
-
-func (r *wordReader) operand(i int) {
-	if i == r.doubted {
-		r.unknown(i, r.args[i].text+" may be the value of "+r.args[i-1].text)
-	}
-	if r.ended {
-		r.after = append(r.after, i)
-	} else {
-		r.operands = append(r.operands, i)
-	}
-}
-
-// subcommand enters the block of the subcommand at word i. It returns its number of words: 0 if the word is an
-// operand, -1 if nothing is known from here on.
-func (r *wordReader) subcommand(i int) int {
-	if n := r.named(i); n > 0 {
-		b, name := r.prog.subs[r.joined(i, n)], r.joined(i, n)
-		r.lead, r.block, r.name = i+n-1, b, r.name+" "+name
-		for k := range n {
-			r.path = append(slices.Clip(r.path), i+k)
-		}
-		r.effects(b.effects, r.path)
-		if r.vague {
-			r.unknown(0, "what stands before "+name+" is not known")
-			r.unknownFrom(i, name+" may be the value of an option of "+r.args[0].text)
-		}
-		return n
-	}
-	if r.prog.operands != nil {
-		if r.vague {
-			r.unknown(0, "what stands before "+r.args[i].text+" is not known")
-			r.unknownFrom(i, r.args[i].text+" may be the value of an option of "+r.name)
-		}
-		return 0
-	}
-	r.stranger(i)
-	r.unknownFrom(i, "nothing is known of the subcommand "+r.args[i].text+" of "+r.name)
-	return -1
-}
-
 // named returns how many words the subcommand at word i has; 0 for none.
 func (r *wordReader) named(i int) int {
 	for n := min(r.prog.longest, len(r.args)-i); n > 0; n-- {
-		if r.prog.subs[r.joined(i, n)] != nil && !slices.ContainsFunc(r.args[i:i+n], func(w word) bool { return w.source != 0 }) {
+		if r.prog.subs[joinedWords(r.args[i:i+n])] != nil && !slices.ContainsFunc(r.args[i:i+n], func(w word) bool { return w.source }) {
 			return n
 		}
 	}
 	return 0
 }
 
-// joined joins n words from word i on.
-func (r *wordReader) joined(i, n int) string {
-	texts := make([]string, n)
-	for k := range n {
-		texts[k] = r.args[i+k].text
+func joinedWords(list []word) string {
+	texts := make([]string, len(list))
+	for k, w := range list {
+		texts[k] = w.text
 	}
 	return strings.Join(texts, " ")
 }
 
-// isOption reports whether the program reads a word as an option.
-func (r *wordReader) isOption(text string) bool {
-	b := r.block
-	switch {
-	case r.ended, b.style == stylePlain, text == "", text == "-", b.first && len(r.operands) > 0:
-		return false
-	case text == "--":
-		return b.style == styleWords
+// enter goes on with the block of the subcommand at word i, of n words.
+func (r *wordReader) enter(i, n int) {
+	sub := joinedWords(r.args[i : i+n])
+	r.lead, r.block, r.name = i+n-1, r.prog.subs[sub], r.name+" "+sub
+	for k := range n {
+		r.path = append(slices.Clip(r.path), i+k)
 	}
-	return text[0] == '-'
+	r.effects()
+	if r.because != "" {
+		r.unknown(0, "what stands before "+sub+" is not known")
+	}
 }
 
 func (r *wordReader) unknown(i int, why string) {
@@ -210,142 +177,215 @@ func (r *wordReader) unknown(i int, why string) {
 	}
 }
 
-// unknownFrom marks a word that leaves everything after it unknown.
-func (r *wordReader) unknownFrom(i int, why string) {
-	for k := i; k < len(r.args); k++ {
-		r.unknown(k, why)
+// strangeWord marks a word that may change what all others mean: a rule has to spell them, too.
+func (r *wordReader) strangeWord(i int, why string) int {
+	r.unknown(i, why)
+	if r.because == "" {
+		r.strange, r.because, r.newOption = i, why, strings.HasPrefix(r.args[i].text, "-")
 	}
-}
-
-// unknownOption marks an unknown option.
-func (r *wordReader) unknownOption(i int, what string) int {
-	r.unknown(i, "nothing is known of the option "+what+" of "+r.name)
-	r.vague, r.doubted = true, i+1
-	r.stranger(i)
+	r.strange = min(r.strange, i)
 	return 0
-}
-
-func (r *wordReader) stranger(i int) {
-	if r.strange == 0 {
-		r.strange = i
-	}
 }
 
 // option reads the option at word i, and returns how many words after it belong to it.
 func (r *wordReader) option(i int, text string) int {
 	b := r.block
-	if b.numbers != nil && strings.Trim(text[1:], "0123456789") == "" {
-		r.flag(b.numbers, i)
-		return 0
-	}
 	name, value, has := strings.Cut(text, "=")
-	switch o := b.options[text]; {
-	case b.style == styleGo:
-		name = "-" + strings.TrimPrefix(name[1:], "-")
-		if o = b.options[name]; o != nil && o.takes == takesNothing && (value == "true" || value == "false") {
-			has = false
-		}
-		return r.long(o, i, name, value, has)
-	case o != nil:
-		return r.long(o, i, text, "", false)
-	case b.style == styleWords, strings.HasPrefix(text, "--"):
-		return r.long(b.options[name], i, name, value, has)
-	}
-	return r.cluster(i, text[1:])
-}
-
-// long reads an option that is a word: --opt, --opt=value, --opt value.
-func (r *wordReader) long(o *option, i int, name, value string, has bool) int {
-	switch {
-	case o == nil:
-		return r.unknownOption(i, name)
-	case o.takes == takesNothing && has:
-		return r.unknownOption(i, name+"=…")
-	case o.takes == takesNothing || o.takes == takesMaybe && !has:
-		r.flag(o, i)
+	whole := b.words || strings.HasPrefix(text, "--")
+	switch o, known := b.options[text]; {
+	case known:
+		return r.given(o, i)
+	case b.numbers && strings.Trim(text[1:], "0123456789") == "":
 		return 0
-	case has:
-		r.value(o, i, value)
+	case whole && has && b.options[name].value != nil:
+		r.judge(*b.options[name].value, i, value)
 		return 0
+	case whole:
+		return r.strangeWord(i, "nothing is known of the option "+name+" of "+r.name)
 	}
-	return r.next(o, i)
-}
-
-// cluster reads short options: -abc, -n3, -n 3.
-func (r *wordReader) cluster(i int, letters string) int {
-	for k := range len(letters) {
-		o := r.block.options["-"+letters[k:k+1]]
-		rest := letters[k+1:]
-		switch {
-		case o == nil:
-			r.strangers(i, rest)
-			return r.unknownOption(i, "-"+letters[k:k+1])
-		case o.takes == takesNothing:
-			r.flag(o, i)
-		case strings.HasPrefix(rest, "=") && o.use.role != roleText: // some programs cut it off
-			return r.unknownOption(i, "-"+letters)
-		case rest != "":
-			r.value(o, i, rest)
+	for k := 1; k < len(text); k++ { // -abc, -n3, -n 3
+		switch o, known := b.options["-"+text[k:k+1]]; {
+		case !known || o.value != nil && strings.HasPrefix(text[k+1:], "="): // some programs cut it off
+			return r.strangeWord(i, "nothing is known of the option -"+text[k:k+1]+" of "+r.name)
+		case o.value != nil && k+1 < len(text):
+			r.judge(*o.value, i, text[k+1:])
 			return 0
-		case o.takes == takesMaybe:
-			r.flag(o, i)
-		default:
-			return r.next(o, i)
+		case o.value != nil || k+1 == len(text):
+			return r.given(o, i)
+		case o.mode != roleNone:
+			r.mode = o.mode
 		}
 	}
 	return 0
 }
 
-// strangers handles letters after an unknown option. They may be options, too: denying rules must find what these
-// write.
-func (r *wordReader) strangers(i int, letters string) {
-	for k := range len(letters) {
-		o := r.block.options["-"+letters[k:k+1]]
-		if o == nil {
-			continue
-		}
-		r.may = max(r.may, o.mode)
-		r.effects(o.effects, append(slices.Clip(r.path), i))
-		if rest := letters[k+1:]; o.use.role.writes() && rest != "" {
-			r.file(i, rest, o.use.role)
-		} else if o.use.role.writes() && i+1 < len(r.args) {
-			r.file(i+1, r.args[i+1].text, o.use.role)
-		}
+// given reads a known option that ends word i.
+func (r *wordReader) given(o option, i int) int {
+	if o.mode != roleNone {
+		r.mode = o.mode
 	}
-}
-
-// next takes the word after an option as its value.
-func (r *wordReader) next(o *option, i int) int {
-	if i+1 >= len(r.args) {
-		r.unknown(i, "the option "+r.args[i].text+" of "+r.name+" lacks its value")
+	switch {
+	case o.value == nil:
 		return 0
-	}
-	switch w := r.args[i+1]; {
-	case !w.known():
-		r.unknown(i+1, w.hidden())
-	case w.source != 0: // a wildcard's number of words may change
-		r.unknown(i+1, "a wildcard stands for the value of "+r.args[i].text+" of "+r.name)
+	case i+1 == len(r.args):
+		r.strangeWord(i, "the option "+r.args[i].text+" of "+r.name+" lacks its value")
+		return 0
+	case !r.args[i+1].known():
+		r.strangeWord(i+1, r.args[i+1].hidden())
+	case r.args[i+1].source: // a wildcard's number of words may change
+		r.strangeWord(i+1, "a wildcard stands for the value of "+r.args[i].text+" of "+r.name)
 	default:
-		r.value(o, i+1, w.text)
-	}
-	if r.vague { // the option itself may be a value
-		r.operand(i + 1)
+		r.judge(*o.value, i+1, r.args[i+1].text)
 	}
 	return 1
 }
 
-func (r *wordReader) flag(o *option, i int) {
-	r.mode = max(r.mode, o.mode) // they get stricter in the order of the roles
-	if o.instead {
-		r.instead = true
-		r.ended = r.ended || r.block.first // as after python -m module
+// assign gives the operands their roles, and adds what is read implicitly.
+func (r *wordReader) assign() {
+	uses, rest, n := r.block.operands, r.block.rest, len(r.operands)
+	if len(uses) > 0 && (n == 0 && uses[0].role == roleExec && rest != 0 || n < 2 && uses[len(uses)-1].role == roleInto) {
+		r.unknown(0, r.name+" alone does more than a rule for its arguments says")
 	}
-	r.dry, r.names, r.others = r.dry || o.dry, r.names || o.names, r.others || o.others
-	r.given = append(r.given, o)
-	r.effects(o.effects, append(slices.Clip(r.path), i))
+	if n > 0 && r.operands[n-1] < r.dashes { // no path comes after it
+		r.dashes = 0
+	}
+	for k, i := range r.operands {
+		at := k // of its use
+		switch last := len(uses) - 1; {
+		case rest >= 0 && k > rest:
+			at = max(rest, last-(n-1-k))
+		case rest == k && n-k <= last-rest:
+			at = last - (n - 1 - k)
+		}
+		switch {
+		case at >= len(uses):
+			r.strangeWord(i, "nothing is known of "+r.args[i].text+" as an operand of "+r.name)
+		case r.args[i].source && at != rest:
+			r.unknown(i, "a wildcard may stand for another number of words of "+r.name)
+			fallthrough
+		default:
+			r.judge(uses[at], i, r.args[i].text)
+		}
+	}
+	for i := r.lead + 1; r.because != "" && i < len(r.words); i++ {
+		r.unknown(i, r.because)
+	}
+	if slices.ContainsFunc(r.parts, func(p part) bool {
+		return slices.Contains(r.operands, p.words[0]) && (r.mode != roleWrite || p.role.writes())
+	}) {
+		return
+	}
+	switch b := r.block; {
+	case b.fallback != roleNone && (r.mode != roleNames || b.fallback == roleTree):
+		r.parts = append(r.parts, part{path: ".", role: r.inMode(b.fallback), every: r.mode == roleTree && b.fallback == roleTree})
+	case b.fallback == roleNone && (r.mode == roleTree || r.mode == roleWrite):
+		r.parts = append(r.parts, part{path: ".", role: r.mode, every: true})
+	}
 }
 
-func (r *wordReader) value(o *option, i int, value string) {
-	r.flag(o, i)
-	r.judge(o.use, i, value, roleNone)
+// inMode applies an option's mode to a role.
+func (r *wordReader) inMode(u role) role {
+	switch {
+	case r.mode == roleNames && (u == roleTracked || u == rolePast), r.mode == roleTree && (u == roleRead || u == roleWrite):
+		return roleTree
+	case r.mode == roleFollow && (u == roleNames || u == roleRead):
+		return roleFollow
+	case r.mode == roleWrite && (u == roleRead || u == roleTree):
+		return roleWrite
+	case u == roleTracked && r.dashes > 0:
+		return rolePast
+	}
+	return u
+}
+
+var (
+	ownPackage = regexp.MustCompile(`^\.(?:/(?:\.\.\.|[A-Za-z0-9_-][A-Za-z0-9_.-]*))*/?$`)
+	location   = regexp.MustCompile(`^([^-:*?\[\]{}()!$][^:*?\[\]{}()!$]*)(?::[0-9]+|::.*)?$`)
+	revision   = regexp.MustCompile(`^[A-Za-z0-9_.@~^/-]+:([A-Za-z0-9_-][A-Za-z0-9_./-]*)$`)
+)
+
+// judge determines what a word or an option's value does in a role.
+func (r *wordReader) judge(u use, i int, text string) {
+	switch u.role { //nolint:exhaustive // the others are paths
+	case roleText:
+		if u.form != nil && !u.form.MatchString(text) {
+			r.unknown(i, text+" is not one of the plain forms that are known of "+r.name)
+		}
+	case roleExec:
+		r.words[i].runs = true
+		r.unknown(i, r.name+" runs "+text+", so a rule must spell it")
+	case rolePackage:
+		if !ownPackage.MatchString(text) {
+			r.unknown(i, "the package "+text+" may be one that the workspace does not hold; ./… is inside")
+		}
+		folder, _, _ := strings.Cut(text, "...")
+		r.file(i, folder, roleNames)
+	case roleTest:
+		m := location.FindStringSubmatch(text)
+		if m == nil {
+			r.unknown(i, text+" is not plainly a file, with a test or a line of it")
+			return
+		}
+		r.file(i, m[1], roleTree)
+	case roleInto:
+		r.file(i, text, roleWrite)
+		for _, k := range r.operands {
+			if k != i {
+				r.file(i, strings.TrimSuffix(text, "/")+"/"+path.Base(r.args[k].text), roleInto)
+			}
+		}
+	case roleMoved:
+		r.file(i, text, roleTree)
+		r.file(i, text, roleMoved)
+	case roleTracked, rolePast:
+		if m := revision.FindStringSubmatch(text); m != nil && r.mode != roleNames {
+			r.file(i, m[1], roleTree)
+		} else if i < r.dashes {
+			r.file(i, text, roleTree) // a revision, of which the paths after -- are shown
+		} else {
+			r.file(i, text, r.inMode(u.role))
+		}
+	default:
+		r.file(i, text, r.inMode(u.role))
+		if n := len(r.parts); n > 0 && r.mode == roleTree && u.role != roleWrite {
+			r.parts[n-1].every = true
+		}
+	}
+}
+
+// file adds a part.
+func (r *wordReader) file(i int, name string, role role) {
+	switch {
+	case name == "":
+		r.unknown(i, "an argument of "+r.name+" is empty where it should name a file")
+		return
+	case name[0] == '@' || name[0] == ':' || name[0] == '!' && (len(name) > 1 || role != roleNames):
+		r.unknown(i, name+" begins with "+name[:1]+", which some programs do not take for a file's name")
+	case role != roleNames && strings.ContainsAny(name, "*?[]{}()"), strings.Contains(name, "://"):
+		r.unknown(i, r.name+" may take "+name+" for more than a file's name")
+	}
+	r.parts = append(r.parts, part{words: []int{i}, path: name, role: role})
+}
+
+// effects adds what a row does besides its words.
+func (r *wordReader) effects() {
+	for _, e := range r.block.effects {
+		name, file, isWrite := strings.Cut(e, ":")
+		switch {
+		case isWrite:
+			r.parts = append(r.parts, part{words: r.path, path: file, role: roleWrite})
+		case name == "links":
+			r.links = true
+		case name == "ask":
+			r.unknown(0, r.name+" may do more than its words say")
+			r.strange, r.because = len(r.path), r.words[0].why
+		case name == "code":
+			r.code = true
+			if p := r.prog; len(r.path) > 1 && len(p.operands) > 0 && p.operands[0].role == roleExec {
+				r.demands = append(r.demands, demand{r.path, r.name + " runs code of the workspace", false})
+			}
+		default:
+			r.demands = append(r.demands, demand{r.path, r.name + effects[name], true})
+		}
+	}
 }

@@ -12,7 +12,10 @@ var harmless = map[string]bool{"/dev/null": true, "/dev/stdin": true, "/dev/stdo
 // redirect adds the file that a redirection opens as a separate unit.
 func (r *reader) redirect(rd *syntax.Redirect, dirs []string) {
 	if rd.Hdoc != nil || rd.Op == syntax.Hdoc || rd.Op == syntax.DashHdoc {
-		r.hereDocument(rd)
+		r.script.setHard(doubtHere)
+		if rd.Hdoc != nil {
+			r.substitutions(rd.Hdoc)
+		}
 		return
 	}
 	if rd.N != nil && strings.Trim(rd.N.Value, "0123456789") != "" {

@@ -25,30 +25,22 @@ const (
 
 var risks = []Risk{RiskRoot, RiskDeletes, RiskHistory, RiskPublishes, RiskOutside, RiskSecrets, RiskSettings, RiskNetwork, RiskCode, RiskHidden, RiskUnclear}
 
-// riskyPrograms are programs whose name says enough.
-var riskyPrograms = map[Risk]map[string]bool{
-	RiskRoot:    words("sudo su doas pkexec run0 sudoedit"),
-	RiskDeletes: words("rm rmdir unlink shred srm wipe truncate mkfs wipefs fdisk dropdb"),
-	RiskNetwork: words("curl wget ssh scp sftp rsync nc ncat netcat socat telnet ftp tftp ping dig nslookup host whois nmap http https xh aria2c axel mosh sshpass gh glab aws gcloud az kubectl helm doctl fly heroku vercel netlify psql mysql mongosh redis-cli npx bunx uvx pipx"),
-	RiskSecrets: words("printenv pass gpg vault op bw security secret-tool keyring"),
-	RiskHistory: words("git-filter-repo bfg"),
-}
-
 // riskyCommands are a program and words that follow it in this order, with or without options between them. Dangers
 // are risks too, and not repeated here.
 var riskyCommands = compileCommands(map[Risk][]string{
-	RiskDeletes: {
+	RiskRoot: strings.Fields("sudo su doas pkexec run0 sudoedit"),
+	RiskDeletes: append(strings.Fields("rm rmdir unlink shred srm wipe truncate mkfs wipefs fdisk dropdb"),
 		"git clean", "git branch -D", "git branch -d", "git tag -d", "git rm", "git reset --hard", "git checkout --force", "git stash drop", "git stash clear", "git worktree remove",
 		"find -delete", "docker rm", "docker rmi", "rsync --delete", "dd",
-	},
-	RiskHistory:   {"git rebase", "git commit --amend", "git reset --hard", "git update-ref", "git replace"},
+	),
+	RiskHistory:   append(strings.Fields("git-filter-repo bfg"), "git rebase", "git commit --amend", "git reset --hard", "git update-ref", "git replace"),
 	RiskPublishes: {"git push", "gh pr create", "gh pr comment", "gh issue create", "gh issue comment", "gh gist create", "glab mr create", "vercel", "heroku"},
-	RiskNetwork: {
+	RiskNetwork: append(strings.Fields("curl wget ssh scp sftp rsync nc ncat netcat socat telnet ftp tftp ping dig nslookup host whois nmap http https xh aria2c axel mosh sshpass gh glab aws gcloud az kubectl helm doctl fly heroku vercel netlify psql mysql mongosh redis-cli npx bunx uvx pipx"),
 		"git push", "git pull", "git fetch", "git clone", "git ls-remote", "git remote update", "git submodule", "npm install", "npm i", "npm ci", "npm add", "npm update", "npm publish", "pnpm install", "pnpm add", "yarn add", "yarn install",
 		"bun add", "bun install", "pip install", "pip download", "pip3 install", "uv add", "uv sync", "poetry add", "poetry install", "cargo install", "cargo add", "cargo fetch", "cargo publish", "go get", "go install", "go mod download", "go mod tidy",
 		"gem install", "bundle install", "composer install", "composer require", "apt install", "apt-get install", "brew install", "docker pull", "docker push", "docker run", "terraform", "tofu",
-	},
-	RiskSecrets: {"env", "set", "export -p", "git credential", "gh auth", "aws sts", "gcloud auth", "kubectl get secret", "kubectl get secrets", "docker login", "npm token", "npm login"},
+	),
+	RiskSecrets: append(strings.Fields("printenv pass gpg vault op bw security secret-tool keyring"), "env", "set", "export -p", "git credential", "gh auth", "aws sts", "gcloud auth", "kubectl get secret", "kubectl get secrets", "docker login", "npm token", "npm login"),
 })
 
 // dangerRisks maps dangers to risks.
@@ -149,13 +141,7 @@ func (req *request) assessScript(found map[Risk]bool) {
 
 func (req *request) assessCommand(u *unit, found map[Risk]bool) {
 	for _, at := range u.inner {
-		args := u.words[at:]
-		base := baseName(args[0].text)
-		for r, set := range riskyPrograms {
-			if set[base] && args[0].known() {
-				found[r] = true
-			}
-		}
+		base := baseName(u.words[at].text)
 		if !u.nested && (isOpaque(base) || isInterpreter(base)) {
 			found[RiskCode] = true
 		}

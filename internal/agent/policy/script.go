@@ -34,8 +34,7 @@ type script struct {
 
 	stmts      int  // how many statements were seen
 	concurrent bool // some run concurrently
-	sources    int  // how many words were expanded
-	surveys    map[string]*survey
+	surveys    map[string][]string
 }
 
 // unit is one action of a script, which the rules decide separately: a simple command, the opening of a file by a
@@ -100,7 +99,10 @@ func readScript(src string, rt root, dirs []string) *script {
 	if s.hard = unreadable(src); rewritten.MatchString(src) {
 		s.setHard("the agent writes /dev/null for nul before it runs the command")
 	}
-	s.read(src, dirs, false)
+	plainer := withoutHere(src)
+	if s.read(plainer, dirs, false); s.unsure && plainer != src {
+		s.read(src, nil, true)
+	}
 	s.derive()
 	return s
 }
@@ -126,7 +128,7 @@ func (s *script) read(src string, dirs []string, nested bool) {
 	if drops { // deeper than the lines below are read
 		s.read(dropsLine.ReplaceAllString(src, "#\n"), nil, true)
 	}
-	if mayHide(doubt) { // Bash runs line by line
+	if doubt != "" { // Bash runs line by line
 		if lines := strings.Split(src, "\n"); len(lines) > 1 {
 			for _, line := range lines {
 				s.read(line, nil, true)

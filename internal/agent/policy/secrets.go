@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -39,12 +40,7 @@ func secretLooking(p string) bool {
 	if secretFolders[base] || strings.HasSuffix(p, ".git/config") {
 		return true
 	}
-	for _, s := range secretNames {
-		if wild(s, base) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(secretNames, func(s string) bool { return wild(s, base) })
 }
 
 // mostSearched bounds the files and folders that are scanned for what a search would show. Scanning costs less than

@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"cmp"
+	"os"
+	"path"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -33,9 +36,6 @@ func (r *reader) stmt(st *syntax.Stmt, dirs []string) after {
 	r.script.concurrent = r.script.concurrent || st.Background
 	r.stmts = r.script.stmts
 	for _, rd := range st.Redirs {
-		if (rd.Op == syntax.Hdoc || rd.Op == syntax.DashHdoc) && obeysInput(st.Cmd) {
-			r.script.setHard("a here-document may be run by what reads it")
-		}
 		r.redirect(rd, dirs)
 	}
 	out := r.command(st.Cmd, dirs)
@@ -78,8 +78,15 @@ func (r *reader) command(cmd syntax.Command, dirs []string) after {
 			return same
 		}
 		return r.stmt(c.Stmt, dirs)
-	case *syntax.IfClause:
-		return r.ifClause(c, dirs)
+	case *syntax.IfClause: // an else is one without a condition
+		cond := r.list(c.Cond, dirs)
+		all := union(cond.ok, cond.failed)
+		then := r.list(c.Then, all)
+		if all = union(all, union(then.ok, then.failed)); c.Else != nil {
+			other := r.command(c.Else, union(cond.ok, cond.failed))
+			all = union(all, union(other.ok, other.failed))
+		}
+		return after{all, all}
 	case *syntax.WhileClause:
 		return r.part("a loop runs it more than once", c)
 	case *syntax.ForClause:
@@ -102,44 +109,33 @@ func (r *reader) command(cmd syntax.Command, dirs []string) after {
 	return r.part(r.script.hard, cmd)
 }
 
-func (r *reader) ifClause(c *syntax.IfClause, dirs []string) after {
-	cond := r.list(c.Cond, dirs)
-	if len(c.Cond) == 0 { // else
-		return r.list(c.Then, dirs)
-	}
-	then := r.list(c.Then, cond.ok)
-	other := after{cond.failed, cond.failed}
-	if c.Else != nil {
-		other = r.ifClause(c.Else, cond.failed)
-	}
-	all := union(union(then.ok, then.failed), union(other.ok, other.failed))
-	return after{all, all}
-}
-
 // part reads all statements inside a construct that only a rule for the whole line allows; denying rules inspect
 // them.
 func (r *reader) part(why string, node syntax.Node) after {
 	if !r.nested {
 		r.script.soft = first(r.script.soft, why)
 	}
-	in := reader{script: r.script, nested: r.nested, soft: why}
-	if r.soft != "" {
-		in.soft = r.soft
-	}
+	r.inside(reader{script: r.script, nested: r.nested, soft: first(r.soft, why)}, node)
+	return after{nil, nil}
+}
+
+// inside reads all statements and words below a node.
+func (r *reader) inside(in reader, node syntax.Node) {
 	syntax.Walk(node, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Stmt:
 			in.stmt(n, nil)
 			return false
 		case *syntax.Word:
-			in.word(n)
-			return false
+			if n != node {
+				in.word(n)
+				return false
+			}
 		case *syntax.ParamExp, *syntax.ArithmExp:
 			r.script.setHard(expansion(n.(syntax.WordPart)))
 		}
 		return true
 	})
-	return after{nil, nil}
 }
 
 // word reads a word and the commands in its substitutions.
@@ -148,21 +144,56 @@ func (r *reader) word(w *syntax.Word) word {
 	if why := out.why(); why != "" {
 		r.script.setHard(why)
 	}
-	if out.dynamic != "" || out.spoken {
+	if out.dynamic != "" {
 		r.substitutions(w)
 	}
 	return out
 }
 
-func (r *reader) substitutions(n syntax.Node) {
-	in := reader{script: r.script, nested: true}
-	syntax.Walk(n, func(n syntax.Node) bool {
-		if st, ok := n.(*syntax.Stmt); ok {
-			in.stmt(st, nil)
-			return false
+// expand lists the files that a plain wildcard stands for now: one * in the last name of a path inside the
+// workspace. Every other word stands for itself.
+func (r *reader) expand(a *syntax.Word, dirs []string) []word {
+	w := r.word(a)
+	folder, name := path.Split(w.text)
+	head := w.text[:max(strings.IndexAny(w.text, "*?[{"), 0)]
+	switch named := strings.Contains(head, "/"); {
+	case !w.glob && !w.brace || w.dynamic != "":
+		return []word{w}
+	case strings.HasPrefix(head, "-") && (!strings.HasPrefix(head, "--") || !strings.Contains(head, "=")), name == "":
+		r.script.setHard("the wildcard " + w.text + " may stand for an option")
+		return []word{w}
+	case len(dirs) != 1 || w.brace || a.Lit() != w.text || strings.Count(w.text, "*") != 1 || strings.ContainsAny(w.text, `?[\`) || name[0] == '.' || strings.Contains(folder, "*"):
+		if !named && !strings.HasPrefix(head, "--") {
+			r.script.setHard(w.hidden())
 		}
-		return true
-	})
+		return []word{w}
+	}
+	at := r.script.root.physical(dirs[0], cmp.Or(folder, "."))
+	files, err := os.ReadDir(at.resolved)
+	if !at.inside || at.linked || err != nil {
+		return []word{w}
+	}
+	out := []word{}
+	for _, f := range files {
+		switch n := f.Name(); {
+		case n[0] == '.' || !wild(name, n):
+		case len(out) == maxWords, unreadable(n) != "", strings.Contains(n, "\n"):
+			return []word{w}
+		case n[0] == '-' && folder == "": // whoever can create files can create options
+			r.script.setHard(w.text + " stands for " + n + ", which programs take for an option; ./" + w.text + " could not")
+			return []word{w}
+		default:
+			out = append(out, word{text: folder + n, source: true})
+		}
+	}
+	if len(out) == 0 { // Bash leaves it as it is
+		return []word{{text: w.text, source: true}}
+	}
+	return out
+}
+
+func (r *reader) substitutions(n syntax.Node) {
+	r.inside(reader{script: r.script, nested: true}, n)
 }
 
 // call adds a simple command.
@@ -181,9 +212,9 @@ func (r *reader) call(c *syntax.CallExpr, dirs []string) after {
 		}
 	}
 	for _, a := range c.Args {
-		words, why := r.expand(a, dirs)
-		if why != "" && u.soft == "" {
-			u.soft = why
+		words := r.expand(a, dirs)
+		if w := words[0]; u.soft == "" && (w.glob || w.brace) {
+			u.soft = w.hidden()
 		}
 		if u.words = append(u.words, words...); len(u.words) > maxWords {
 			r.script.setHard("it has more words than can be judged")
@@ -202,7 +233,7 @@ func (r *reader) call(c *syntax.CallExpr, dirs []string) after {
 func (r *reader) simple(u unit) after {
 	first := u.words[0]
 	switch {
-	case first.glob || first.brace || first.source != 0:
+	case first.glob || first.brace || first.source:
 		r.script.setHard("the program's name is known only when it runs")
 	case first.text == "" && first.dynamic == "":
 		r.script.setHard("the program's name is empty")
@@ -212,25 +243,20 @@ func (r *reader) simple(u unit) after {
 		r.suspects(u, 1)
 		return after{u.dirs, u.dirs}
 	}
-	from := 0
-	for {
-		at := u.inner[len(u.inner)-1]
-		skip, transparent, why := unwrap(u.words[at:])
-		if transparent && skip > 0 {
-			u.inner = append(u.inner, at+skip)
-			if len(u.inner) > maxNesting {
-				r.script.setHard("commands are wrapped in one another too deeply")
-				break
-			}
-			continue
-		}
-		u.reading, u.wrap = readWords(u.words[at:]), why
-		if base := baseName(u.words[at].text); why != "" || isInterpreter(base) || isOpaque(base) && !u.reading.known() {
-			from = at + 1
-		} else if o := u.reading.strange; o > 0 {
-			from = at + o
-		}
-		break
+	why, from := u.unwrap(), 0
+	at := u.inner[len(u.inner)-1]
+	base := baseName(u.words[at].text)
+	_, wrapper := transparents[base]
+	switch u.reading, u.wrap = readWords(u.words[at:]), why; {
+	case len(u.inner) > maxNesting:
+		r.script.setHard("commands are wrapped in one another too deeply")
+	case why != "" && wrapper:
+		u.soft = cmp.Or(u.soft, why)
+	}
+	if why != "" || isInterpreter(base) || isOpaque(base) && !u.reading.known() {
+		from = at + 1
+	} else if o := u.reading.strange; o > 0 {
+		from = at + o
 	}
 	out, ok := r.chdir(&u)
 	r.script.add(u)
@@ -250,7 +276,11 @@ func (r *reader) suspects(u unit, from int) {
 		return
 	}
 	r.script.depth++
-	defer func() { r.script.depth-- }()
+	defer func(hard string) {
+		if r.script.depth--; hard == "" && r.script.hard != "" {
+			r.script.hard = "a word of it may be a script, and is not a plain one"
+		}
+	}(r.script.hard)
 	for i := from; i < len(u.words); i++ {
 		text := u.words[i].text
 		if text == "" {
@@ -258,38 +288,22 @@ func (r *reader) suspects(u unit, from int) {
 		}
 		if i > from || !strings.HasPrefix(text, "-") {
 			n := unit{words: u.words[i:], inner: []int{0}, nested: true, dirs: nil}
-			for {
-				at := n.inner[len(n.inner)-1]
-				skip, transparent, _ := unwrap(n.words[at:])
-				if !transparent || skip == 0 || len(n.inner) > maxNesting {
-					break
-				}
-				n.inner = append(n.inner, at+skip)
-			}
+			n.unwrap()
 			n.reading = readWords(n.args())
 			r.script.add(n)
 		}
-		for _, s := range []string{text, afterEqual(text)} {
+		_, value, _ := strings.Cut(text, "=")
+		for _, s := range []string{text, value} {
 			if strings.ContainsAny(s, " \t\n;|&") {
 				r.script.read(s, nil, true)
 			}
 		}
 	}
 	if rest := u.words[from:]; len(rest) > 1 { // eval, ssh, watch join their words
-		var b strings.Builder
-		for _, w := range rest {
-			b.WriteString(w.text)
-			b.WriteByte(' ')
-		}
-		if s := b.String(); strings.ContainsAny(s, ";|&\n") {
+		if s := joinedWords(rest); strings.ContainsAny(s, ";|&\n") {
 			r.script.read(s, nil, true)
 		}
 	}
-}
-
-func afterEqual(s string) string {
-	_, v, _ := strings.Cut(s, "=")
-	return v
 }
 
 // chdir handles a cd. ok is false for another command.
@@ -302,37 +316,19 @@ func (r *reader) chdir(u *unit) (out after, ok bool) {
 	default:
 		return out, false
 	}
-	out = after{nil, u.dirs}
-	fail := func() (after, bool) {
-		if u.soft == "" {
-			u.soft = "cd may lead out of the workspace"
+	to, plain := []string{}, args[0].text == "cd" && len(args) == 2 && args[1].known() && args[1].text != "" && args[1].text[0] != '-'
+	if plain {
+		for _, t := range r.script.root.anywhere(u.dirs, args[1].text) {
+			if plain = plain && t.inside; t.linked { // the shell remembers the link, and .. leads back from there
+				to = nil
+			}
+			to = union(to, []string{t.resolved})
 		}
-		return out, true
 	}
-	if args[0].text != "cd" || len(args) != 2 || !args[1].known() || args[1].text == "" || strings.HasPrefix(args[1].text, "-") {
-		return fail()
+	if !plain {
+		u.soft = first(u.soft, "cd may lead out of the workspace")
+		return after{nil, u.dirs}, true
 	}
-	if u.dirs == nil && !strings.HasPrefix(args[1].text, "/") {
-		return fail()
-	}
-	dirs := u.dirs
-	if dirs == nil {
-		dirs = []string{"/"} // an absolute path: where it starts is no matter
-	}
-	to := []string{}
-	for _, d := range dirs {
-		t := r.script.root.physical(d, args[1].text)
-		if !t.inside {
-			return fail()
-		}
-		if t.linked {
-			// The shell remembers the link, and .. leads back from there.
-			to = nil
-			break
-		}
-		to = union(to, []string{t.resolved})
-	}
-	out.ok = to
 	u.neutral = u.soft == "" && len(u.inner) == 1
-	return out, true
+	return after{to, u.dirs}, true
 }

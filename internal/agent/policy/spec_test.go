@@ -20,7 +20,7 @@ func TestAMistakeInTheTableNamesItsRow(t *testing.T) {
 	t.Parallel()
 	for row, want := range map[string]string{
 		"x: nothing":       "x: there is no role nothing",
-		"x: =odd":          "x: there is no style odd",
+		"x: =odd":          "x: there is no role =odd",
 		"x: !odd":          "x: there is no effect odd",
 		"x: -a -a":         "x: the option -a stands twice",
 		"x: -a\nx: -b":     "x: x has a row already",

@@ -29,15 +29,10 @@ func Suggest(c Call) (result []Suggestion) {
 		if err != nil {
 			return
 		}
-		if ok, _ := req.covered(&p); !ok {
-			return
+		ok, _ := req.covered(&p)
+		if ok && !slices.ContainsFunc(out, func(s Suggestion) bool { return s.Pattern.text == text }) {
+			out = append(out, Suggestion{p, sentence + p.addsUp()})
 		}
-		for _, s := range out {
-			if s.Pattern.text == text {
-				return
-			}
-		}
-		out = append(out, Suggestion{p, sentence + p.addsUp()})
 	}
 	switch req.kind {
 	case kindBash:
@@ -104,14 +99,11 @@ func (req *request) suggestCommand(add func(text, sentence string)) {
 	}
 }
 
-// recipes are the roles of operands that name what is run: lint in make lint.
-var recipes = map[string]bool{"name": true, "recipe": true, "gradle-task": true}
-
 // prefixOf is the beginning of a command that a rule could name: the program, its subcommand, and the recipe. It is
 // empty where such a rule would be too wide: the program or a word is unknown, or the command connects elsewhere.
 func prefixOf(u *unit) string {
 	args, r := u.args(), u.reading
-	if r.prog == nil || u.wrap != "" || slices.ContainsFunc(r.demands, func(d demand) bool { return d.reaches }) || transparents[args[0].text].operands > 0 {
+	if r.prog == nil || u.wrap != "" || slices.ContainsFunc(r.demands, func(d demand) bool { return d.reaches }) || transparents[args[0].text] > 0 {
 		return ""
 	}
 	last := r.lead
@@ -122,17 +114,17 @@ func prefixOf(u *unit) string {
 		switch {
 		case m.runs:
 			last = i
-		case m.why != "" || m.url:
+		case m.why != "":
 			return ""
 		}
 	}
-	if o := r.block.operands; r.code && last == r.lead && o != nil && recipes[o.uses[0].name] {
+	if o := r.block.operands; r.code && last == r.lead && len(o) > 0 && o[0].form != nil {
 		if last++; last == len(args) {
 			return ""
 		}
 	}
 	for _, w := range args[:last+1] {
-		if !w.known() || w.source != 0 || !plain(w.text) || strings.HasPrefix(w.text, "-") && w.text != "-m" {
+		if !w.known() || w.source || !plain(w.text) || strings.HasPrefix(w.text, "-") && w.text != "-m" {
 			return ""
 		}
 	}
@@ -145,42 +137,33 @@ func (req *request) suggestFiles(add func(text, sentence string)) {
 	if t.resolved == "" {
 		return
 	}
-	head, verb := "Read", "Reading"
+	head, verb, but := "Read", "Reading", ", also new ones."
+	all := "Reading every file in the workspace, secrets too."
 	if req.kind == kindEdit {
-		head, verb = "Edit", "Writing"
+		but = ", also new ones, but no programs, no secrets, and no files that programs take orders from, such as .git and .vscode."
+		head, verb, all = "Edit", "Writing", "Writing every file in the workspace"+but
 	}
 	name, where := t.rel, "in the workspace"
 	if !t.inside {
 		name, where = t.resolved, "on the machine"
 	}
-	lit := globLiteral(name)
-	if t.folder {
-		switch {
-		case name == ".":
-			add(head+"(**)", verb+" and searching every file in the workspace, secrets too.")
-		case name == "/":
-		default:
-			add(head+"("+lit+"/**)", verb+" and searching every file below "+name+" "+where+".")
-			if t.inside {
-				add(head+"(**)", verb+" and searching every file in the workspace, secrets too.")
-			}
+	dir := path.Dir(name)
+	switch {
+	case t.folder && name == "/":
+		return
+	case t.folder && name != ".":
+		add(head+"("+globLiteral(name)+"/**)", verb+" and searching every file below "+name+" "+where+".")
+	case !t.folder:
+		add(head+"("+globLiteral(name)+")", verb+" the file "+name+" "+where+", whatever it holds by then.")
+		if t.inside && !secretLooking(name) && dir != "." {
+			add(head+"("+globLiteral(dir)+"/**)", verb+" every file below "+dir+but)
 		}
-		return
 	}
-	add(head+"("+lit+")", verb+" the file "+name+" "+where+", whatever it holds by then.")
-	if !t.inside || secretLooking(name) {
-		return
+	if t.folder {
+		all = verb + " and searching every file in the workspace, secrets too."
 	}
-	but := ", also new ones, but no programs, no secrets, and no files that programs take orders from, such as .git and .vscode."
-	if dir := path.Dir(name); dir != "." && req.kind == kindEdit {
-		add("Edit("+globLiteral(dir)+"/**)", "Writing every file below "+dir+but)
-	} else if dir != "." {
-		add("Read("+globLiteral(dir)+"/**)", "Reading every file below "+dir+", also new ones.")
-	}
-	if req.kind == kindEdit {
-		add("Edit(**)", "Writing every file in the workspace"+but)
-	} else {
-		add("Read(**)", "Reading every file in the workspace, secrets too.")
+	if t.inside && (t.folder || !secretLooking(name)) {
+		add(head+"(**)", all)
 	}
 }
 

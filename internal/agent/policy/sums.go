@@ -121,7 +121,7 @@ func (p Pattern) writesCode() bool {
 }
 
 // runsCode reports whether an allowing pattern allows running the workspace's code, by a program known for it or an
-// unknown one.
+// unknown one. An open pattern may continue with any subcommand.
 func (p Pattern) runsCode() bool {
 	switch {
 	case p.kind == kindName:
@@ -130,52 +130,27 @@ func (p Pattern) runsCode() bool {
 		return false
 	case p.cmd == nil, p.anyWords():
 		return true
-	case p.cmd.exact && p.cmd.words == nil:
-		return lineRunsCode(p.cmd.text)
 	}
-	return wordsRunCode(p.cmd.words, p.cmd.rest)
+	line, open := p.cmd.text, p.cmd.rest
+	if !p.cmd.exact {
+		n := p.cmd.literals()
+		line, open = p.cmd.spelt(n), open || n < len(p.cmd.words)
+	}
+	s := readScript(line, root{}, nil)
+	return s.unsure || len(s.units) == 0 || slices.ContainsFunc(s.units, func(u unit) bool {
+		r := u.reading
+		if u.target != nil || u.program() == "cd" {
+			return false
+		}
+		return r == nil || r.code || !r.known() || open && slices.ContainsFunc(slices.Collect(maps.Keys(r.prog.subs)), func(name string) bool {
+			return strings.HasPrefix(name, joinedWords(u.args()[1:r.lead+1])) && r.prog.subs[name].runsCode()
+		})
+	})
 }
 
 // anyWords reports whether a pattern ends in **: any further words, whatever they do.
 func (p Pattern) anyWords() bool {
 	return p.kind == kindBash && p.cmd != nil && p.cmd.any
-}
-
-func lineRunsCode(line string) bool {
-	s := readScript(line, root{}, nil)
-	return s.unsure || len(s.units) == 0 || slices.ContainsFunc(s.units, func(u unit) bool {
-		return u.target == nil && u.program() != "cd" && (u.reading == nil || u.reading.code || !u.reading.known())
-	})
-}
-
-// wordsRunCode looks a command's words up in the table. An open pattern may continue with any subcommand.
-func wordsRunCode(list []pword, open bool) bool {
-	var args []word
-	for _, w := range list {
-		if !w.literal() {
-			open = true
-			break
-		}
-		args = append(args, word{text: w.text})
-	}
-	line, ok := spell(args)
-	s := readScript(line, root{}, nil)
-	if !ok || s.hard != "" || len(s.units) == 0 || s.units[0].reading == nil {
-		return true
-	}
-	args = s.units[0].args()
-	r := s.units[0].reading
-	if r.code || !r.known() {
-		return true
-	}
-	var lead strings.Builder
-	for _, w := range args[1 : r.lead+1] {
-		lead.WriteString(w.text + " ")
-	}
-	said := lead.String()
-	return open && slices.ContainsFunc(slices.Collect(maps.Keys(r.prog.subs)), func(name string) bool {
-		return strings.HasPrefix(name, said) && slices.ContainsFunc(r.prog.subs[name].effects, func(e effect) bool { return e.kind == effectCode })
-	})
 }
 
 // Width says how an allowing pattern is wider or narrower than it looks; empty for most.

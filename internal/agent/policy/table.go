@@ -1,153 +1,95 @@
 package policy
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 )
 
-// The format of programs.txt. A row is what is known of a program, or of one of its
-// subcommands: its names, apart by |, a colon, and what its words mean. A line that begins
-// with a blank goes on with the row above it, and # begins a comment line.
+// The format of programs.txt. A row is what is known of a program, or of one of its subcommands: its names, apart
+// by |, a colon, and the words below. A line that begins with a blank goes on with the row above it, and # begins a
+// comment line.
 //
-//	grep|egrep: text read... -i -v number= -A -B      operands in order, one of which may repeat (...)
-//	git log: rev... -- pathspec...                    after --: the operands that follow it
-//	ROLE=  ROLE?  MODE/  /      the options from here on take a value; take one only as --color=x or
-//	                            -jx; are of this mode; are plain. MODE,ROLE= is both.
-//	-e!                         stands in for the first operand; -# is -NUMBER
-//	=getopt =go =words =plain   how options are written: -abc -n3 --long=v (if nothing is said); -x --x -x=v;
-//	                            -long -x v; there are none. =first: they stand before the first operand only
-//	~tree                       what it reads in its folder when no operand names a file
-//	!code !write:PATH …         what it does besides its words (effectKinds); !write:./ is a mode of options
-//	!ask                        it is asked whatever its words are: the row is for rules that deny
-//	&name                       what the row called &name holds
-//	@name                       another name of a program that has its rows above
+//	grep|egrep: text read... -i -v   what its operands are, in order, one of which may repeat (...); its options
+//	text=  /REGEXP/=  ROLE/  /       the options from here on take a value (any, or of this form); make its operands
+//	                                 this; are plain. -# is -NUMBER
+//	=words =plain =first             options are words (-name x, -name=x); it has none; they stand before the operands.
+//	                                 Else: -abc -n3 --long=v
+//	~tree                            what it reads in its folder when no operand names a file
+//	!code !write:PATH …              what it does besides its words (effects)
+//	!ask                             it is asked whatever its words are: the row is for rules that deny
+//	&name                            what the row called &name holds
+//	@name                            another name of a program that has its rows above
 //
-// Modes: tree, follow, format, write (what operands that are read become), links (an effect),
-// dry (what would be formatted is only read), names (git shows names and no content), others (and
-// what lay under other names), tracked
-// and history (git shows content).
+// Options that are not listed are asked.
 
-// role says what a word means to a program.
+// role says what a word is to a program.
 type role uint8
 
 const (
-	roleNone     role = iota
-	roleText          // names no file and is no code
-	roleShape         // text of a known form
-	roleStat          // a path whose name, size or kind is shown, not its content
-	roleRead          // a file that is read
-	roleTree          // a folder that is read with all below it; links are not followed
-	roleFollow        // the same, and links are followed
-	roleFormat        // files that a formatter rewrites, or a folder of them: only those of its language
-	roleWrite         // a file that is written, or a folder in which files are, through the links that lie there
-	roleReplace       // what is created, renamed, changed or deleted itself; links below it are not followed
-	roleInto          // written; in an existing folder, files named like the operands before it
-	roleURL           // is fetched: the pattern must spell scheme and host
-	roleExec          // is run: the pattern must spell it
-	rolePackage       // Go packages: ./… or the standard library's
-	roleRev           // a git revision, a path of the repository, or rev:path; object: never a path alone
-	rolePathspec      // git's paths: read with all below them
-	roleMoved         // read with all below it, and moved or given a second name
-	roleLocation      // a test as runners name it: a file, and what it holds
-	roleSources       // files as linters name them: a file, a folder, or a pattern
-	roleArgument      // for a script of the workspace: a harmless option, or a plain word
-	roleTracked       // an effect's: what git tracks below a folder
-	roleHistory       // an effect's: a folder's whole history
+	roleNone    role = iota
+	roleText         // names no file and is no code
+	roleNames        // a path whose name, size or kind is shown, not its content
+	roleRead         // a file that is read
+	roleFollow       // the same, or a folder in which links are followed: it is asked
+	roleTree         // the same, or a folder that is read with all below it; links are not followed
+	roleTracked      // what git keeps there: of a folder all that it tracks, of what is no file all that it ever had
+	rolePast         // the same, and of a folder all that it ever had
+	roleWrite        // a file that is written, created or deleted
+	roleFolder       // a folder that is made, if it is none yet
+	roleInto         // a file that is written, or a folder in which files named like the other operands are
+	roleMoved        // read with all below it, and moved
+	roleExec         // is run: the pattern must spell it
+	rolePackage      // a Go package of the workspace
+	roleTest         // a file or a folder, and after : a test in it
 )
 
-// roleNames are the roles' names in the table.
-var roleNames = map[string]role{
-	"text": roleText, "stat": roleStat, "read": roleRead, "tree": roleTree, "follow": roleFollow, "format": roleFormat, "write": roleWrite, "replace": roleReplace, "into": roleInto,
-	"url": roleURL, "exec": roleExec, "package": rolePackage, "rev": roleRev, "object": roleRev, "pathspec": rolePathspec, "moved": roleMoved, "location": roleLocation,
-	"sources": roleSources, "argument": roleArgument, "tracked": roleTracked, "history": roleHistory,
+var roleNamed = map[string]role{
+	"text": roleText, "names": roleNames, "read": roleRead, "follow": roleFollow, "tree": roleTree, "tracked": roleTracked, "past": rolePast, "write": roleWrite, "folder": roleFolder,
+	"into": roleInto, "moved": roleMoved, "exec": roleExec, "package": rolePackage, "test": roleTest,
 }
 
-func (r role) writes() bool {
-	return r == roleWrite || r == roleReplace || r == roleInto || r == roleFormat
-}
+func (r role) writes() bool { return r >= roleWrite && r <= roleMoved }
 
-// use is a role with its parameters.
+func (r role) searches() bool { return r == roleTree || r == roleTracked || r == rolePast }
+
+// use is a role, with the form of a text.
 type use struct {
-	role  role
-	name  string   // as it is written
-	oneOf []string // roleShape: one of these
-	shape *shape   // roleShape, but for those
+	role role
+	form *regexp.Regexp
 }
 
-// effectKind is an effect of a program besides those of its words.
-type effectKind uint8
-
-const (
-	effectCode    effectKind = iota + 1 // runs the workspace's own code
-	effectFetch                         // fetches, or reports to a remote service
-	effectForeign                       // runs what is not in the workspace
-	effectEnviron                       // shows the environment
-	effectLinks                         // makes or moves symbolic links, so that later words of the line may lead elsewhere
-	effectAsk                           // an effect that its words do not show
-	effectPath                          // reads or writes a path
-)
-
-var effectKinds = map[string]effectKind{
-	"code": effectCode, "fetch": effectFetch, "foreign": effectForeign, "environ": effectEnviron, "links": effectLinks, "ask": effectAsk,
+// effects of a program besides those of its words; others are write:PATH.
+var effects = map[string]string{
+	"code": "", "links": "", "ask": "", // it runs the workspace's code; makes or moves links; may do anything
+	"fetch":   " reaches out to the network",
+	"foreign": " can fetch and run what the workspace does not hold",
+	"environ": " shows the environment",
 }
-
-type effect struct {
-	kind effectKind
-	role role // effectPath: read, tree, tracked, history, write, replace or format
-	path string
-}
-
-type style uint8
-
-const (
-	styleGetopt style = iota
-	styleGo
-	styleWords
-	stylePlain
-)
-
-var styles = map[string]style{"getopt": styleGetopt, "go": styleGo, "words": styleWords, "plain": stylePlain}
 
 // option is a known harmless option.
 type option struct {
-	takes   takes
-	use     use
-	dry     bool // makes formatting read only
-	names   bool // makes git show names and no content
-	others  bool // git may also show what lay under other names
-	instead bool // it replaces the first operand
-	mode    role // roleTree, roleFollow, roleFormat or roleWrite: the new role of operands that are read
-	effects []effect
-}
-
-type takes uint8
-
-const (
-	takesNothing takes = iota
-	takesValue
-	takesMaybe
-)
-
-// operands is a list of roles; the one at index rest repeats, -1 for none.
-type operands struct {
-	uses []use
-	rest int
+	value *use // nil: it takes none
+	mode  role // what operands that are read become
 }
 
 // block is the row of a program or one of its subcommands.
 type block struct {
-	style    style
-	first    bool // options stand before the first operand only
-	options  map[string]*option
-	numbers  *option   // -NUMBER
-	operands *operands // nil: it takes none
-	after    *operands
+	words, plain, first bool // its style
+	numbers             bool // -NUMBER is an option
+
+	options  map[string]option
+	operands []use
+	rest     int  // the index of the one that repeats; -1 for none
 	fallback role // what it does in its folder when no operand names a file
-	effects  []effect
+	effects  []string
+	searches bool // a word that is not known may make it read all below its folder
+	writes   bool // or write there
 }
 
 // program is what is known of a program.
@@ -170,7 +112,7 @@ var programs = sync.OnceValue(func() map[string]*program {
 })
 
 // binFolders hold programs that are what their names say.
-var binFolders = []string{"/bin/", "/usr/bin/", "/usr/local/bin/", "node_modules/.bin/", "./node_modules/.bin/", "vendor/bin/", "./vendor/bin/", ".venv/bin/", "./.venv/bin/", "venv/bin/", "./venv/bin/"}
+var binFolders = regexp.MustCompile(`^(?:/bin|/usr/bin|/usr/local/bin|(?:\./)?(?:node_modules/\.bin|vendor/bin|\.?venv/bin))/([^/]+)$`)
 
 // specification finds the row of a program by the word that names it; nil for none.
 func specification(name string) *program {
@@ -178,20 +120,15 @@ func specification(name string) *program {
 	if p := all[name]; p != nil {
 		return p
 	}
-	base := name
-	if strings.Contains(name, "/") {
-		i := slices.IndexFunc(binFolders, func(dir string) bool { return strings.HasPrefix(name, dir) })
-		if i < 0 {
-			return nil
-		}
-		if base = name[len(binFolders[i]):]; strings.Contains(base, "/") {
-			return nil
-		}
+	if m := binFolders.FindStringSubmatch(name); m != nil {
+		name = m[1]
+	} else if strings.Contains(name, "/") {
+		return nil
 	}
-	if p := all[base]; p != nil {
+	if p := all[name]; p != nil {
 		return p
 	}
-	return all[versioned(base)]
+	return all[versioned(name)]
 }
 
 // tableReader reads the table.
@@ -205,169 +142,123 @@ type tableReader struct {
 // readTable parses the table. Its error joins all mistakes, each with its row.
 func readTable(text string) (map[string]*program, error) {
 	t := &tableReader{all: map[string]*program{}, groups: map[string][]string{}}
-	var rows [][]string
-	for l := range strings.Lines(text) {
-		switch words := strings.Fields(l); {
-		case len(words) == 0, words[0] == "#":
-		case strings.HasPrefix(l, " ") && len(rows) > 0:
-			rows[len(rows)-1] = append(rows[len(rows)-1], words...)
+	for row := range strings.SplitSeq(strings.ReplaceAll("\n"+text, "\n ", " "), "\n") {
+		names, rest, ok := strings.Cut(row, ": ")
+		if row = strings.TrimSuffix(row, ":"); !ok {
+			names = row
+		}
+		words := strings.Fields(rest)
+		switch t.row = names; {
+		case names == "", names[0] == '#':
+		case names[0] == '&':
+			t.groups[names] = words
 		default:
-			n := slices.IndexFunc(words, func(w string) bool { return strings.HasSuffix(w, ":") })
-			names := strings.TrimSuffix(strings.Join(words[:n+1], " "), ":")
-			rows = append(rows, append([]string{names}, words[n+1:]...))
-		}
-	}
-	program := func(name string) *program {
-		if t.all[name] == nil {
-			t.all[name] = &program{subs: map[string]*block{}}
-		}
-		return t.all[name]
-	}
-	for _, row := range rows {
-		if name, ok := strings.CutPrefix(row[0], "&"); ok {
-			t.groups[name] = row[1:]
-			continue
-		}
-		t.row = row[0]
-		for name := range strings.SplitSeq(row[0], "|") {
-			first, rest, isSub := strings.Cut(name, " ")
-			if len(row) == 2 && row[1][0] == '@' { // another name of a program that has its rows above
-				t.all[first] = program(row[1][1:])
-				continue
-			}
-			p := program(first)
-			switch {
-			case !isSub && p.options == nil:
-				p.options = map[string]*option{}
-				t.read(&p.block, row[1:], 0)
-			case isSub && p.subs[rest] == nil:
-				b := &block{style: p.style, first: p.first, options: map[string]*option{}}
-				t.read(b, row[1:], 0)
-				p.subs[rest], p.longest = b, max(p.longest, strings.Count(rest, " ")+1)
-			default:
-				t.fail("%s has a row already", name)
+			for name := range strings.SplitSeq(names, "|") {
+				t.name(name, words)
 			}
 		}
 	}
 	return t.all, errors.Join(t.errs...)
 }
 
+func (t *tableReader) name(name string, words []string) {
+	first, rest, isSub := strings.Cut(name, " ")
+	if len(words) == 1 && words[0][0] == '@' {
+		t.all[name] = t.all[words[0][1:]]
+		return
+	}
+	p := t.all[first]
+	if p == nil {
+		p = &program{subs: map[string]*block{}}
+		t.all[first] = p
+	}
+	b := &p.block
+	if isSub {
+		b = &block{}
+		if p.subs[rest] != nil {
+			t.fail("%s has a row already", name)
+		}
+		p.subs[rest], p.longest = b, max(p.longest, strings.Count(rest, " ")+1)
+	} else if b.options != nil {
+		t.fail("%s has a row already", name)
+	}
+	b.options, b.rest = map[string]option{}, -1
+	t.read(b, words)
+	for _, u := range b.operands {
+		b.searches, b.writes = b.searches || u.role.searches() || u.role == roleInto, b.writes || u.role.writes()
+	}
+	b.searches, b.writes = b.searches || b.fallback.searches(), b.writes || b.fallback.writes()
+	p.searches, p.writes = p.searches || b.searches, p.writes || b.writes
+}
+
 func (t *tableReader) fail(format string, args ...any) {
 	t.errs = append(t.errs, fmt.Errorf("%s: %s", t.row, fmt.Sprintf(format, args...)))
 }
 
-// maxUse bounds how deeply groups use one another.
-const maxUse = 4
-
 // read reads what the words of a row say.
-func (t *tableReader) read(b *block, words []string, depth int) {
-	kind, to := option{}, &b.operands
+func (t *tableReader) read(b *block, words []string) {
+	kind := option{}
 	for _, w := range words {
-		key := w[1:]
-		switch {
-		case w == "--":
-			to = &b.after
-			*to = &operands{rest: -1}
-		case w[0] == '-':
-			t.option(b, kind, w)
-		case w[0] == '&' && t.groups[key] != nil && depth < maxUse:
-			t.read(b, t.groups[key], depth+1)
-		case w[0] == '=' && key == "first":
+		switch last := w[len(w)-1]; {
+		case w == "=words":
+			b.words = true
+		case w == "=plain":
+			b.plain = true
+		case w == "=first":
 			b.first = true
-		case w[0] == '=':
-			s, ok := styles[key]
-			if b.style, b.first = s, false; !ok {
-				t.fail("there is no style %s", key)
+		case w == "-#":
+			b.numbers = true
+		case w[0] == '-':
+			if _, twice := b.options[w]; twice {
+				t.fail("the option %s stands twice", w)
 			}
-		case w[0] == '~' && roleNames[key] != roleNone:
-			b.fallback = roleNames[key]
-		case strings.HasSuffix(w, "="):
-			kind = t.kind(strings.TrimSuffix(w, "="), takesValue)
-		case strings.HasSuffix(w, "?"):
-			kind = t.kind(strings.TrimSuffix(w, "?"), takesMaybe)
-		case strings.HasSuffix(w, "/"):
-			kind = t.kind(strings.TrimSuffix(w, "/"), takesNothing)
+			b.options[w] = kind
+			b.writes = b.writes || kind.value != nil && kind.value.role.writes()
+		case w[0] == '&' && t.groups[w] != nil:
+			t.read(b, t.groups[w])
+		case w[0] == '~':
+			b.fallback = t.use(w[1:]).role
+		case last == '=':
+			u := t.use(w[:len(w)-1])
+			kind = option{value: &u}
+		case w == "/":
+			kind = option{}
+		case last == '/' && w[0] != '/':
+			kind = option{mode: t.use(w[:len(w)-1]).role}
+			b.searches, b.writes = b.searches || kind.mode == roleTree, b.writes || kind.mode.writes()
 		case w[0] == '!':
-			b.effects = append(b.effects, t.effect(key))
+			b.effects = append(b.effects, w[1:])
+			b.writes = b.writes || strings.HasPrefix(w, "!write:")
+			if _, known := effects[w[1:]]; !known && !strings.HasPrefix(w, "!write:") {
+				t.fail("there is no effect %s", w[1:])
+			}
 		default:
 			name, rest := strings.CutSuffix(w, "...")
-			if *to == nil {
-				*to = &operands{rest: -1}
-			}
 			if rest {
-				(*to).rest = len((*to).uses)
+				b.rest = len(b.operands)
 			}
-			if w != "{}" {
-				(*to).uses = append((*to).uses, t.use(name))
-			}
+			b.operands = append(b.operands, t.use(name))
 		}
 	}
 }
 
-// kind reads what stands before options: modes, and the role of their value.
-func (t *tableReader) kind(s string, takes takes) option {
-	o := option{takes: takes}
-	for w := range strings.SplitSeq(s, ",") {
-		switch m := roleNames[w]; {
-		case w == "":
-		case w == "dry":
-			o.dry = true
-		case w == "names":
-			o.names = true
-		case w == "others":
-			o.others = true
-		case w == "links":
-			o.effects = append(o.effects, effect{kind: effectLinks})
-		case w[0] == '!':
-			o.effects = append(o.effects, t.effect(w[1:]))
-		case m == roleTracked || m == roleHistory:
-			o.effects = append(o.effects, effect{effectPath, m, "."})
-		case takes == takesNothing:
-			o.mode = m
-		case m == roleWrite && strings.HasPrefix(s, "write,"): // the mode, and then the role
-			o.mode, o.use = m, t.use(w)
-		default:
-			o.use = t.use(w)
-		}
-	}
-	return o
-}
-
-func (t *tableReader) option(b *block, kind option, name string) {
-	name, kind.instead = strings.CutSuffix(name, "!")
-	switch {
-	case name == "-#":
-		b.numbers = &kind
-		return
-	case b.style == styleGo:
-		name = "-" + strings.TrimLeft(name, "-")
-	}
-	if b.options[name] != nil {
-		t.fail("the option %s stands twice", name)
-	}
-	b.options[name] = &kind
-}
+// forms of texts, by name.
+var forms = map[string]string{"name": `/[A-Za-z0-9_][A-Za-z0-9_.\/:+@-]*/`, "number": `/[+-]*[0-9][0-9.]*[A-Za-z%]{0,3}/`}
 
 func (t *tableReader) use(s string) use {
-	if list, ok := strings.CutPrefix(s, "{"); ok && strings.HasSuffix(list, "}") {
-		return use{role: roleShape, name: s, oneOf: strings.Split(strings.TrimSuffix(list, "}"), "|")}
+	s = cmp.Or(forms[s], s)
+	if len(s) > 2 && s[0] == '/' && s[len(s)-1] == '/' {
+		re, err := regexp.Compile(`^(?:` + s[1:len(s)-1] + `)$`)
+		if err != nil {
+			t.fail("%v", err)
+		}
+		return use{roleText, re}
 	}
-	if sh := shapes[s]; sh != nil {
-		return use{role: roleShape, name: s, shape: sh}
-	}
-	if roleNames[s] == roleNone {
+	if roleNamed[s] == roleNone {
 		t.fail("there is no role %s", s)
 	}
-	return use{role: roleNames[s], name: s}
+	return use{role: roleNamed[s]}
 }
 
-func (t *tableReader) effect(s string) effect {
-	name, path, has := strings.Cut(s, ":")
-	if has && roleNames[name] != roleNone {
-		return effect{effectPath, roleNames[name], path}
-	}
-	if effectKinds[s] == 0 {
-		t.fail("there is no effect %s", s)
-	}
-	return effect{kind: effectKinds[s]}
-}
+// runsCode reports whether a row runs the workspace's code.
+func (b *block) runsCode() bool { return slices.Contains(b.effects, "code") }

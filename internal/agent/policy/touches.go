@@ -81,7 +81,7 @@ func (v *viewer) script(req *request) {
 			v.unknown("where " + u.target.written + " lies")
 		case !u.target.inside && u.of > 0 && expanded(&s.units[u.of-1]):
 			v.unknown("what a wildcard of " + s.units[u.of-1].program() + " finds outside the workspace")
-		case u.write && u.of > 0 && riskyPrograms[RiskDeletes][baseName(s.units[u.of-1].program())]:
+		case u.write && u.of > 0 && removers[baseName(s.units[u.of-1].program())]:
 			v.deletes(u.target)
 		case u.write:
 			v.add("writes", u.target)
@@ -146,7 +146,7 @@ func (v *viewer) hosts(host string) {
 
 // expanded reports whether a command's words came from wildcards.
 func expanded(u *unit) bool {
-	return slices.ContainsFunc(u.words, func(w word) bool { return w.source != 0 })
+	return slices.ContainsFunc(u.words, func(w word) bool { return w.source })
 }
 
 // add notes a file. It names a file outside the workspace without inspecting it: the call may run where that

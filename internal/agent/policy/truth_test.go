@@ -23,37 +23,25 @@ var sampleWords = map[role][]string{
 		"../secret", "../secret2.json", "PWNED", "../PWNED", ".git/config", "./run.sh", "run.sh", "@../secret", "file:../secret", ".env", "secrets/key", "up/secret", "|./run.sh", "!./run.sh",
 		"exec=./run.sh", "$(touch PWNED)", "`touch PWNED`", ";touch PWNED", "w PWNED", "1e./run.sh", "http://127.0.0.1:8099/x", "127.0.0.1:8099", "format:%s", "=../secret", "c:PWNED", "%(trailers)", "../../PWNED*",
 	},
-	roleStat:     {"src", ".", "src/n.txt", "run.yml", "lib", "src/sub", "src/none"},
-	roleRead:     {"src/n.txt", "src/a.go", "src/d.json", "src/hit", "src/pat", "list.txt", "src/x.tar", "src/a.gz", "src/b64", "src/hex", "src/d.yml", "atfile", "-", "src/p.patch", "src/none", "src/sub"},
-	roleTree:     {"src", "lib", "src/n.txt", "src/sub", "cmdt"},
-	roleFollow:   {"lib", "src/n.txt", "src/sub", "cmdt"},
-	roleFormat:   {"lib", "src/a.go", "cmdt", "cmdx/main.go"},
-	roleReplace:  {"src/new", "src/n.txt", "src/sub", "src/empty", "src/a/b"},
-	roleWrite:    {"src/new", "src/n.txt", "src/sub", "src/empty", "src/a/b", "src/x.tar"},
-	roleInto:     {"src/new", "src/sub", "src/hit", "src"},
-	rolePackage:  {"./...", "./cmdt", "./cmdx", "fmt", "cmdx/main.go", "."},
-	roleRev:      {"HEAD", "HEAD~1", "HEAD~1..HEAD", "HEAD:src/n.txt", "src/n.txt", "HEAD^{tree}", "HEAD@{0}", "master", "src"},
-	rolePathspec: {"src", "src/n.txt", "lib", "*.go", "run.yml", "cmdt"},
-	roleURL:      {"http://127.0.0.1:8099/x"},
-	roleExec:     {"./run.sh", "src/n.txt", "evil.py", "x"},
+	roleNames:   {"src", ".", "src/n.txt", "run.yml", "lib", "src/sub", "src/none"},
+	roleRead:    {"src/n.txt", "src/a.go", "src/d.json", "src/hit", "src/pat", "list.txt", "src/x.tar", "src/a.gz", "src/b64", "src/hex", "src/d.yml", "atfile", "-", "src/p.patch", "src/none", "src/sub"},
+	roleTree:    {"src", "lib", "src/n.txt", "src/sub", "cmdt", "HEAD", "HEAD~1", "HEAD~1..HEAD", "master"},
+	roleTracked: {"HEAD", "HEAD~1", "HEAD~1..HEAD", "HEAD:src/n.txt", "src/n.txt", "master", "src", "lib", "run.yml", "cmdt"},
+	rolePast:    {"HEAD", "HEAD~1", "HEAD:src/n.txt", "src/n.txt", "master", "src"},
+	roleWrite:   {"src/new", "src/n.txt", "src/sub", "src/empty", "src/a/b", "src/x.tar", "lib", "src/a.go", "cmdx/main.go"},
+	roleFolder:  {"src/new", "src/sub", "src/a/b"},
+	roleFollow:  {"lib", "src/n.txt", "src/sub", "cmdt"},
+	roleInto:    {"src/new", "src/sub", "src/hit", "src"},
+	roleMoved:   {"src/n.txt", "src/hit", "src/sub", "src/b.go"},
+	rolePackage: {"./...", "./cmdt", "./cmdx", "fmt", "cmdx/main.go", "."},
+	roleTest:    {"cmdt", "src/n.txt", "src/n.txt::x"},
+	roleExec:    {"./run.sh", "src/n.txt", "evil.py", "x"},
 }
 
-// smallWords are words of the forms and small languages that the table names.
-var smallWords = map[string][]string{
-	"name":    {"a", "x", "src", "HEAD", "PWNED", "run.sh", "src/n.txt", "127.0.0.1:8099", "master", "origin", "1", "fmt", "evil", "evil.py", "x@y"},
-	"number":  {"0", "1", "2", "3", "10", "1K", "0.5", "-1", "+2"},
-	"sed":     {"s/a/b/", "p", "1,2p", "$p", "/a/d", "1q", "y/a/b/", "s/a/b/w src/w", "w src/w", "1r src/hit", "s/./&/2p", "N;P;D", "1i\\x", "s/a/b/e", "e", "1!G;h;$!d", "F", "l", "/x/,/y/p", "1~2d", "s/a/b/Mg", "R src/hit", "W src/w"},
-	"awk":     {"1", "{print $1}", "NR==2", "/a/{print NF}", "{print > \"src/w\"}", "BEGIN{print length(\"x\")}", "END{print NR}", "{print | \"sort\"}", "{getline; print}", "BEGIN{while((getline l < \"src/hit\")>0) print l}", "{printf \"%s\\n\", $0}", "BEGIN{print ENVIRON[\"TOKEN\"]}", "{gsub(/a/,\"b\")}1", "BEGIN{print ARGV[1]}", "BEGIN{ARGV[1]=\"../secret\"}1"},
-	"jq":      {".", ".a", ".items[]", "keys", "input", "inputs", "length", "env", "$ENV.TOKEN", "input_filename", ".a|tostring", "[.[]]", "include \"x\"; .", "@text", "getpath([\"a\"])", "$__loc__", "debug", "stderr", "halt", "now", "input_line_number", "ltrimstr(\"x\")", "@sh", "get_search_list", "modulemeta"},
-	"printf":  {"%s\\n", "x", "%d", "%b", "-v", "%(%s)T", "%n"},
-	"pretty":  {"oneline", "%h %s", "format:%an", "%(trailers)", "raw", "%(objectname)", "%(contents)", "full", "%b", "fuller"},
-	"key":     {"user.name", "core.pager", "remote.origin.url", "x.y"},
-	"glob":    {"*.go", "!x", "**/n.txt", ".env", "*"},
-	"zip":     {"src/x.zip"},
-	"zip-out": {"src/y.zip"},
-	"moved":   {"src/n.txt", "src/hit", "src/sub", "src/b.go"},
-	"dd":      {"if=src/n.txt", "of=src/w", "bs=1", "count=2", "if=/dev/zero", "skip=1", "conv=ucase", "iflag=follow", "seek=1"},
-	"clock":   {"+%s", "now", "+%Y-%m-%d", "yesterday"},
+// smallWords are words of which some have the forms that the table asks for.
+var smallWords = []string{
+	"a", "x", "src", "HEAD", "PWNED", "run.sh", "src/n.txt", "127.0.0.1:8099", "master", "origin", "fmt", "evil", "evil.py", "x@y", "0", "1", "2", "10", "1K", "0.5", "-1", "+2", "s/a/b/", "s/a/b/g", "2p", "1,2p", "2,$p", "1d", "s/a/b/w src/w",
+	"{print $1}", "{print}", "{print > \"src/w\"}", ".", ".a", ".items[]", "keys", "length", "%s\\n", "%d", "%b", "%n", "+%s", "+%Y-%m-%d", "oneline", "%h %s", "%(trailers)", "full", "run", "test", "json", "aux", "./", "all",
 }
 
 // generator makes commands from the specifications themselves.
@@ -66,13 +54,11 @@ func (g *generator) pick(of []string) string { return of[g.r.IntN(len(of))] }
 
 // value is a word for a role.
 func (g *generator) value(u use) string {
-	switch {
-	case u.oneOf != nil:
-		return g.pick(u.oneOf)
-	case smallWords[u.name] != nil:
-		return g.pick(smallWords[u.name])
-	case len(g.words[u.role]) == 0:
-		return g.pick(g.words[[]role{roleText, roleRead}[g.r.IntN(2)]])
+	if u.form != nil {
+		if fit := slices.DeleteFunc(slices.Clone(smallWords), func(w string) bool { return !u.form.MatchString(w) }); len(fit) > 0 && g.r.IntN(8) > 0 {
+			return g.pick(fit)
+		}
+		return g.pick(smallWords)
 	}
 	return g.pick(g.words[u.role])
 }
@@ -92,18 +78,14 @@ func (g *generator) options(b *block, most int) []string {
 
 func (g *generator) option(b *block, name string) []string {
 	o := b.options[name]
-	long := strings.HasPrefix(name, "--") || b.style == styleGo || b.style == styleWords
-	if b.style == styleGo && g.r.IntN(4) == 0 {
-		name = "-" + name
-	}
-	if o.takes == takesNothing || o.takes == takesMaybe && g.r.IntN(3) == 0 {
+	if o.value == nil {
 		return []string{name}
 	}
-	v := g.value(o.use)
+	v := g.value(*o.value)
 	switch {
-	case o.takes == takesMaybe && long, long && b.style != styleWords && g.r.IntN(2) == 0:
+	case (b.words || strings.HasPrefix(name, "--")) && g.r.IntN(2) == 0:
 		return []string{name + "=" + v}
-	case o.takes == takesMaybe, !long && g.r.IntN(2) == 0:
+	case !b.words && !strings.HasPrefix(name, "--") && g.r.IntN(2) == 0:
 		return []string{name + v}
 	}
 	return []string{name, v}
@@ -119,28 +101,21 @@ func (g *generator) command(name string, p *program) []string {
 		b = p.subs[sub]
 		out = append(out, strings.Fields(sub)...)
 	}
-	options := g.options(b, 3)
-	operands := g.operands(b.operands)
+	options, operands := g.options(b, 3), g.operands(b)
 	switch {
-	case b.after != nil && g.r.IntN(3) == 0:
-		operands = append(append(operands, "--"), g.operands(b.after)...)
-	case b.style == styleGetopt && g.r.IntN(8) == 0:
-		operands = append([]string{"--"}, operands...)
-	}
-	if !b.first && g.r.IntN(3) == 0 {
+	case g.r.IntN(8) == 0:
+		operands = slices.Insert(operands, g.r.IntN(len(operands)+1), "--")
+	case g.r.IntN(3) == 0:
 		return append(append(out, operands...), options...)
 	}
 	return append(append(out, options...), operands...)
 }
 
-func (g *generator) operands(s *operands) []string {
-	if s == nil {
-		return nil
-	}
+func (g *generator) operands(b *block) []string {
 	var out []string
-	for i, u := range s.uses {
+	for i, u := range b.operands {
 		n := 1
-		if i == s.rest {
+		if i == b.rest {
 			n = g.r.IntN(3)
 		} else if g.r.IntN(6) == 0 {
 			n = 0
@@ -224,7 +199,7 @@ func (tr *truth) generated(t *testing.T, n int) []string {
 	g := &generator{rand.New(rand.NewPCG(uint64(*attackSeed), 11)), sampleWords} //nolint:gosec // it is to be repeatable
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(programs())) {
-		if _, err := exec.LookPath(name); (err != nil || !plainName(name)) && !builtin[name] {
+		if _, err := exec.LookPath(name); (err != nil || !plainValue.MatchString(name)) && !builtin[name] {
 			tr.missing[name] = true
 		} else if !waits[name] {
 			names = append(names, name)
@@ -303,7 +278,7 @@ func (tr *truth) differences(t *testing.T, cmd string, got *outcome) []string {
 // showsEnvironment reports whether that is what the command is for, by a rule that spells it.
 func showsEnvironment(s *script) bool {
 	return slices.ContainsFunc(s.units, func(u unit) bool {
-		return u.reading != nil && u.reading.block != nil && slices.ContainsFunc(u.reading.block.effects, func(e effect) bool { return e.kind == effectEnviron })
+		return u.reading != nil && u.reading.block != nil && slices.Contains(u.reading.block.effects, "environ")
 	})
 }
 

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -101,6 +102,19 @@ func readLink(s string) link {
 	}
 	l.host = host
 	return l
+}
+
+// covered reports whether a pattern for a domain, or for all pages, certainly covers an address.
+func (l *link) covered(d *domain) (bool, string) {
+	switch {
+	case d != nil && (l.host == "" && !slices.ContainsFunc(l.may, d.covers) || l.host != "" && !d.covers(l.host)):
+		return false, ""
+	case l.why == "" && d == nil && numericHost(l.host):
+		return false, "the address names its host by number"
+	case l.why == "" && (d == nil || d.sub) && strings.Contains(l.host, "xn--"):
+		return false, "the host is spelled in other letters, which may imitate another"
+	}
+	return l.why == "", l.why
 }
 
 // plainHost reports whether a lower-case host is labels of ASCII letters, digits and hyphens, without a final dot.

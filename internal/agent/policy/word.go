@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,14 +18,10 @@ type word struct {
 	// odd says why a known word is not allowed: people could not read it.
 	odd string
 	// glob: the shell replaces the word by file names; brace: by several words. It is not expanded yet (see
-	// expand.go).
+	// reader.expand).
 	glob, brace bool
-	// spoken: it contains a here-document's text.
-	spoken bool
-	// listed: it came from a wildcard, so it is the name of an existing file.
-	listed bool
-	// source is not 0 for words from a wildcard or braces, and is the same for all words from it.
-	source int
+	// source is set for words from a wildcard.
+	source bool
 }
 
 func (w word) known() bool { return w.dynamic == "" && !w.glob && !w.brace }
@@ -58,10 +55,10 @@ func readWord(w *syntax.Word) word {
 		}
 	}
 	var b strings.Builder
-	for i, part := range w.Parts {
+	for _, part := range w.Parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
-			out.unquoted(&b, p.Value, i == 0)
+			out.unquoted(&b, p.Value, len(w.Parts) == 1)
 		case *syntax.SglQuoted:
 			if p.Dollar {
 				out.odd = "the quoting $'…' hides what it says"
@@ -81,9 +78,6 @@ func readWord(w *syntax.Word) word {
 			for _, q := range p.Parts {
 				if l, ok := q.(*syntax.Lit); ok {
 					b.WriteString(doubleQuoted(l.Value))
-				} else if text, ok := spoken(q); ok {
-					out.spoken = true
-					b.WriteString(text)
 				} else {
 					out.dynamic = expansion(q)
 				}
@@ -96,22 +90,14 @@ func readWord(w *syntax.Word) word {
 	return out
 }
 
+var plainLiteral = regexp.MustCompile(`^[A-Za-z0-9./_,%@+:=-]*$`)
+
 // plain reports whether an unquoted literal stands for itself.
-func plain(s string) bool {
-	for i := range len(s) {
-		switch b := s[i]; {
-		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '.', b == '/', b == '-', b == '_', b == ',', b == '%', b == '@', b == '+', b == ':':
-		case b == '=':
-		default:
-			return false
-		}
-	}
-	return true
-}
+func plain(s string) bool { return plainLiteral.MatchString(s) }
 
 // unquoted adds an unquoted literal, in which backslashes quote.
-func (w *word) unquoted(b *strings.Builder, s string, first bool) {
-	if s == "{}" && first { // find and xargs; literal
+func (w *word) unquoted(b *strings.Builder, s string, alone bool) {
+	if s == "{}" && alone { // find and xargs; literal
 		b.WriteString(s)
 		return
 	}
@@ -125,9 +111,9 @@ func (w *word) unquoted(b *strings.Builder, s string, first bool) {
 			}
 			continue
 		case '*', '?', '[':
-			w.glob = w.glob || s != "[" // the command
+			w.glob = w.glob || s != "[" || !alone // the command
 		case '{', '}':
-			if n := plainBraces(s[i:]); n > 0 { // HEAD@{1}
+			if n := len(plainBraces.FindString(s[i:])); n > 0 { // HEAD@{1}
 				b.WriteString(s[i : i+n])
 				i += n - 1
 				continue
@@ -142,43 +128,18 @@ func (w *word) unquoted(b *strings.Builder, s string, first bool) {
 	}
 }
 
-// plainBraces is the length of literal braces without a choice: {1}, {upstream}.
-func plainBraces(s string) int {
-	end := strings.IndexByte(s, '}')
-	if end < 2 || strings.Trim(s[1:end], "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
-		return 0
-	}
-	return end + 1
-}
+// plainBraces are literal braces without a choice: {1}, {upstream}.
+var plainBraces = regexp.MustCompile(`^\{[a-z0-9-]+\}`)
 
-// doubleQuoted removes the backslashes that double quotes remove.
-func doubleQuoted(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+1 < len(s) {
-			switch s[i+1] {
-			case '$', '`', '"', '\\':
-				i++
-			case '\n':
-				i++
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
+// escaped is a character whose backslash double quotes remove.
+var escaped = regexp.MustCompile("(?s)\\\\(?:([$`\"\\\\])|\n)")
+
+func doubleQuoted(s string) string { return escaped.ReplaceAllString(s, "$1") }
 
 // expansion describes what a part of a word stands for.
 func expansion(p syntax.WordPart) string {
 	switch p := p.(type) {
 	case *syntax.CmdSubst:
-		if p.Backquotes {
-			return "the command substitution `…` can run anything"
-		}
 		return "the command substitution $(…) can run anything"
 	case *syntax.ProcSubst:
 		return "the process substitution <(…) can run anything"
@@ -186,11 +147,6 @@ func expansion(p syntax.WordPart) string {
 		if p.Param != nil && len(p.Param.Value) <= 40 {
 			return "the variable $" + p.Param.Value + " is known only when it runs"
 		}
-		return "the variable in ${…} is known only when it runs"
-	case *syntax.ArithmExp:
-		return "the arithmetic $((…)) is known only when it runs, and can run commands"
-	case *syntax.ExtGlob:
-		return "the extended wildcard is known only when it runs"
 	}
 	return "a part of it is known only when it runs"
 }

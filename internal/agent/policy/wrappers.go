@@ -1,32 +1,15 @@
 package policy
 
 import (
+	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A transparent wrapper runs the rest of its words unchanged, so the command inside may be allowed by its own
-// rules. Other options than those named here make it opaque.
-type transparent struct {
-	flags    string   // short options without a value
-	values   string   // short options with one
-	long     []string // long options, with = when they take a value
-	operands int      // words before the command
-	number   bool     // -10 is an option
-}
-
-var transparents = map[string]transparent{
-	"nohup":   {},
-	"nice":    {values: "n", long: []string{"adjustment="}, number: true},
-	"ionice":  {flags: "t", values: "cn", long: []string{"ignore", "class=", "classdata="}},
-	"time":    {flags: "p"},
-	"timeout": {flags: "v", values: "ks", long: []string{"foreground", "preserve-status", "verbose", "kill-after=", "signal="}, operands: 1},
-	"stdbuf":  {values: "ioe", long: []string{"input=", "output=", "error="}},
-	"setsid":  {flags: "cfw", long: []string{"ctty", "fork", "wait"}},
-	"command": {flags: "p"},
-	"env":     {},
-}
+// transparents are wrappers that run the rest of their words unchanged, so the command inside may be allowed by its
+// own rules, and how many words stand before it. With options they are asked.
+var transparents = map[string]int{"nohup": 0, "time": 0, "timeout": 1, "command": 0, "env": 0, "nice": 0, "ionice": 0, "stdbuf": 0, "setsid": 0}
 
 // opaque wrappers run commands named by their words, their input or a file, or change what later commands mean. No
 // pattern with a * allows them.
@@ -71,6 +54,8 @@ var (
 	rehearsals = words("test development dev")
 )
 
+var plainValue = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*$`)
+
 // isSetting reports whether an assignment before a command is one of these.
 func isSetting(a *syntax.Assign) bool {
 	if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Value == nil {
@@ -83,7 +68,7 @@ func isSetting(a *syntax.Assign) bool {
 	case stages[strings.ToLower(name)]:
 		return rehearsals[value]
 	}
-	return settings[strings.ToLower(name)] && plainName(value) && !strings.ContainsAny(value, "/:@")
+	return settings[strings.ToLower(name)] && plainValue.MatchString(value)
 }
 
 func words(lists ...string) map[string]bool {
@@ -102,102 +87,43 @@ func versioned(base string) string {
 }
 
 func isInterpreter(base string) bool {
-	return interpreters[base] || base != "" && interpreters[versioned(base)]
+	return interpreters[base] || interpreters[versioned(base)]
 }
 
 func isOpaque(base string) bool {
-	if opaque[base] {
-		return true
+	return opaque[base] || opaque[versioned(base)]
+}
+
+// unwrap finds the innermost command. why says what that is if it may run another.
+func (u *unit) unwrap() (why string) {
+	for {
+		at := u.inner[len(u.inner)-1]
+		skip, why := unwrap(u.words[at:])
+		if skip == 0 || len(u.inner) > maxNesting {
+			return why
+		}
+		u.inner = append(u.inner, at+skip)
 	}
-	v := versioned(base)
-	return v != "" && v != base && opaque[v]
 }
 
 // unwrap inspects a command that may run another. For a transparent wrapper skip is where the other begins;
-// otherwise why says what the command is.
-func unwrap(w []word) (skip int, ok bool, why string) {
+// otherwise it is 0, and why says what the command is.
+func unwrap(w []word) (skip int, why string) {
 	name := w[0].text
 	base := baseName(name)
-	t, known := transparents[base]
-	if !known {
-		if isOpaque(base) && specification(name) == nil {
-			return 0, false, name + " can run other commands or change what they mean"
-		}
-		return 0, false, ""
+	n, known := transparents[base]
+	switch {
+	case !known && isOpaque(base) && specification(name) == nil:
+		return 0, name + " can run other commands or change what they mean"
+	case known && base != name:
+		return 0, name + " runs other commands"
+	case !known, len(w) == 1, base == "command" && (w[1].text == "-v" || w[1].text == "-V"):
+		return 0, ""
 	}
-	opaqueWhy := name + " is given options that change what it runs"
-	if base != name {
-		return 0, false, name + " runs other commands"
-	}
-	if base == "command" && len(w) > 1 && (w[1].text == "-v" || w[1].text == "-V") {
-		return 0, false, ""
-	}
-	i := 1
-	for ; i < len(w); i++ {
-		text := w[i].text
-		if !w[i].known() {
-			return 0, false, opaqueWhy
-		}
-		if text == "--" {
-			i++
-			break
-		}
-		if !strings.HasPrefix(text, "-") || text == "-" {
-			break
-		}
-		n, fine := t.option(text)
-		if !fine {
-			return 0, false, opaqueWhy
-		}
-		i += n
-	}
-	i += t.operands
-	if i >= len(w) {
-		if len(w) == 1 {
-			return 0, false, "" // it runs nothing
-		}
-		return 0, false, opaqueWhy
-	}
-	for _, x := range w[:i] {
-		if !x.known() {
-			return 0, false, opaqueWhy
+	for i := 1; i <= n+1; i++ {
+		if i == len(w) || !w[i].known() || strings.HasPrefix(w[i].text, "-") || base == "env" && strings.Contains(w[i].text, "=") {
+			return 0, name + " is given options that change what it runs"
 		}
 	}
-	if !w[i].known() || base == "env" && strings.Contains(w[i].text, "=") {
-		return 0, false, opaqueWhy
-	}
-	if base == "command" || base == "env" || base == "time" || base == "nohup" {
-		if strings.HasPrefix(w[i].text, "-") {
-			return 0, false, opaqueWhy
-		}
-	}
-	return i, true, ""
-}
-
-// option says how many more words an option takes, and whether it is harmless.
-func (t transparent) option(s string) (more int, ok bool) {
-	if long, isLong := strings.CutPrefix(s, "--"); isLong {
-		for _, l := range t.long {
-			if l == long || strings.HasSuffix(l, "=") && strings.HasPrefix(long, l) {
-				return 0, true
-			}
-		}
-		return 0, false
-	}
-	s = s[1:]
-	if t.number && strings.Trim(s, "0123456789") == "" {
-		return 0, true
-	}
-	for i := range len(s) {
-		switch {
-		case strings.IndexByte(t.values, s[i]) >= 0:
-			if i+1 < len(s) {
-				return 0, true
-			}
-			return 1, true
-		case strings.IndexByte(t.flags, s[i]) < 0:
-			return 0, false
-		}
-	}
-	return 0, true
+	return n + 1, ""
 }
