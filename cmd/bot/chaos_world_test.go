@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/zap"
 
+	"deckhand/internal/freeport"
 	"deckhand/internal/judge"
 	"deckhand/internal/needtest"
 	"deckhand/internal/playground"
@@ -211,7 +212,7 @@ func (c *chaos) newReplica(n int, cli string) *chaosReplica {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	health, err := freeAddress(c.t.Context())
+	health, err := freeport.Address(c.t.Context())
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -9,13 +9,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,6 +24,7 @@ import (
 
 	"deckhand/internal/agent/place"
 	"deckhand/internal/doctor"
+	"deckhand/internal/freeport"
 	"deckhand/internal/gateway"
 	"deckhand/internal/playground"
 	"deckhand/internal/playground/forge"
@@ -316,7 +315,7 @@ func (d *demo) configFile() string { return filepath.Join(d.o.dir, "deckhand.yam
 
 // startBot starts `bot run` and waits until people can use it.
 func (d *demo) startBot(ctx context.Context) error {
-	health, err := freeAddress(ctx)
+	health, err := freeport.Address(ctx)
 	if err != nil {
 		return err
 	}
@@ -374,21 +373,6 @@ func ready(ctx context.Context, url string) bool {
 	}
 	_ = resp.Body.Close()
 	return resp.StatusCode == http.StatusOK
-}
-
-// freeAddress is one for a program to listen on a moment later. Its port is none that the system
-// gives to connections, which would take it meanwhile.
-func freeAddress(ctx context.Context) (string, error) {
-	for try := 0; ; try++ {
-		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(15_000+rand.IntN(15_000))) //nolint:gosec // any will do
-		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at)
-		if err == nil {
-			return at, l.Close()
-		}
-		if try == 100 {
-			return "", fmt.Errorf("look for a free port: %w", err)
-		}
-	}
 }
 
 func (d *demo) state() demoState {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"code.gitea.io/sdk/gitea"
+
+	"deckhand/internal/freeport"
 )
 
 const giteaINI = `RUN_MODE = prod
@@ -52,12 +54,11 @@ func TestGitea(t *testing.T) {
 		t.Skip("make test-forge has a Gitea")
 	}
 	dir := t.TempDir()
-	free, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
+	address, err := freeport.Address(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, port, _ := net.SplitHostPort(free.Addr().String())
-	_ = free.Close()
+	_, port, _ := net.SplitHostPort(address)
 	ini := filepath.Join(dir, "app.ini")
 	write(t, dir, map[string]string{"app.ini": fmt.Sprintf(giteaINI, port, static)})
 	run := func(args ...string) *exec.Cmd {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"deckhand/internal/freeport"
 	"deckhand/internal/needtest"
 	"deckhand/internal/store"
 	"deckhand/internal/store/pg"
@@ -37,12 +38,11 @@ func pooled(t *testing.T, dsn string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	address, err := freeport.Address(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := l.Addr().(*net.TCPAddr)
-	_ = l.Close() // PgBouncer listens there
+	_, listens, _ := net.SplitHostPort(address)
 	host, port, err := net.SplitHostPort(storetest.TCP(t, dsn))
 	if err != nil {
 		t.Fatal(err)
@@ -54,8 +54,8 @@ func pooled(t *testing.T, dsn string) string {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	for name, text := range map[string]string{
 		"users": fmt.Sprintf("%q %q\n", cfg.User, cfg.Password),
-		"ini": fmt.Sprintf("[databases]\n* = host=%s port=%s\n[pgbouncer]\nlisten_addr=127.0.0.1\nlisten_port=%d\nunix_socket_dir=\nauth_type=trust\nauth_file=%s\npool_mode=transaction\ndefault_pool_size=3\n",
-			host, port, address.Port, filepath.Join(dir, "users")),
+		"ini": fmt.Sprintf("[databases]\n* = host=%s port=%s\n[pgbouncer]\nlisten_addr=127.0.0.1\nlisten_port=%s\nunix_socket_dir=\nauth_type=trust\nauth_file=%s\npool_mode=transaction\ndefault_pool_size=3\n",
+			host, port, listens, filepath.Join(dir, "users")),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
