@@ -268,11 +268,14 @@ func (req *request) foreignGit(u *unit, dirs []string) bool {
 		!slices.ContainsFunc(req.call.Repositories, func(r string) bool { return dirs[0] == filepath.Join(req.root.resolved, r) }))
 }
 
+// maxPaths bounds pathsIn.
+const maxPaths = 128
+
 // pathsIn are the parts of an argument that may name a file: the whole, what follows = or : or @, what stands before
-// a : with a line or a test, and what is attached to a short option.
+// a : with a line or a test, and what is attached to a short option. There are maxPaths at most, then perhaps not all.
 func pathsIn(s string) (out []string) {
 	add := func(at int) {
-		if at >= 0 && at < len(s) && !slices.Contains(out, s[at:]) {
+		if at >= 0 && at < len(s) && len(out) < maxPaths && !slices.Contains(out, s[at:]) {
 			out = append(out, s[at:])
 		}
 	}

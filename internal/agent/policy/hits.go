@@ -62,6 +62,8 @@ func (req *request) hitsUnit(p *Pattern, u *unit) (bool, string) {
 	for _, w := range args {
 		if w.glob || w.brace {
 			doubt = w.text + " may stand for a file"
+		} else if !known && len(pathsIn(w.text)) >= maxPaths {
+			doubt = "one of its words may stand for many files"
 		}
 	}
 	for _, t := range req.names(u) {

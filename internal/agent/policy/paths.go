@@ -147,9 +147,15 @@ func (rt root) finish(t *target, abs string) {
 	}
 }
 
+// maxPath is the longest path that a program can open, in bytes.
+const maxPath = 4096
+
 // follow resolves the links of a path from a resolved folder into t.resolved. A missing part is taken as written.
-// ok is false for a dangling link or an unreadable folder, because these may lead anywhere.
+// ok is false for a dangling link or an unreadable folder, because these may lead anywhere, and for what is too long.
 func (t *target) follow(from, path string) (ok bool) {
+	if len(path) > maxPath {
+		return false
+	}
 	cur := from
 	t.exists, t.dir = true, true
 	for name := range strings.SplitSeq(path, "/") {

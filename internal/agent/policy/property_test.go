@@ -184,3 +184,14 @@ func TestNoFileOutsideIsAllowed(t *testing.T) {
 		}
 	})
 }
+
+// What a call costs is bounded, however many files its words may name.
+func TestAWordOfManyNames(t *testing.T) {
+	t.Parallel()
+	p := rules(t, "deny Read(.env)", "deny Edit(vendor/**)", "allow Bash(**)")
+	for _, word := range []string{strings.Repeat("@", 16_000), strings.Repeat("=/", 8_000), "-" + strings.Repeat(":", 16_000)} {
+		if d := p.Decide(bash(t, workspace(t), "frob "+word)); d.Verdict != Ask || len(d.Why) > 200 {
+			t.Errorf("%.10q: %s, %.200q", word, d.Verdict, d.Why)
+		}
+	}
+}
