@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -114,7 +115,7 @@ func (r *wordReader) scan() {
 		case n > 0:
 			r.enter(i, n)
 			i, sought = i+n-1, false
-		case !r.ended && w.text == "--" && !r.block.words && !r.block.plain:
+		case !r.ended && w.text == "--" && !r.block.words && !r.block.plain && len(r.block.operands) > 0:
 			if r.ended, sought = true, false; len(r.operands) > 0 {
 				r.dashes = i
 			}
@@ -193,12 +194,12 @@ func (r *wordReader) option(i int, text string) int {
 	name, value, has := strings.Cut(text, "=")
 	whole := b.words || strings.HasPrefix(text, "--")
 	switch o, known := b.options[text]; {
-	case known:
+	case known && text[len(text)-1] != '=':
 		return r.given(o, i)
 	case b.numbers && strings.Trim(text[1:], "0123456789") == "":
 		return 0
-	case whole && has && b.options[name].value != nil:
-		r.judge(*b.options[name].value, i, value)
+	case whole && has && (b.options[name].value != nil || b.options[name+"="].value != nil):
+		r.judge(*cmp.Or(b.options[name].value, b.options[name+"="].value), i, value)
 		return 0
 	case whole:
 		return r.strangeWord(i, "nothing is known of the option "+name+" of "+r.name)

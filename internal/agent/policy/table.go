@@ -17,7 +17,7 @@ import (
 //
 //	grep|egrep: text read... -i -v   what its operands are, in order, one of which may repeat (...); its options
 //	text=  /REGEXP/=  ROLE/  /       the options from here on take a value (any, or of this form); make its operands
-//	                                 this; are plain. -# is -NUMBER
+//	                                 this; are plain. -# is -NUMBER, and --x= takes its value only behind the =
 //	=words =plain =first             options are words (-name x, -name=x); it has none; they stand before the operands.
 //	                                 Else: -abc -n3 --long=v
 //	~tree                            what it reads in its folder when no operand names a file

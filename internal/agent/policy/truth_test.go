@@ -83,6 +83,8 @@ func (g *generator) option(b *block, name string) []string {
 	}
 	v := g.value(*o.value)
 	switch {
+	case strings.HasSuffix(name, "="):
+		return []string{name + v}
 	case (b.words || strings.HasPrefix(name, "--")) && g.r.IntN(2) == 0:
 		return []string{name + "=" + v}
 	case !b.words && !strings.HasPrefix(name, "--") && g.r.IntN(2) == 0:
