@@ -19,9 +19,12 @@ ALTER TABLE inbox ADD COLUMN rewind jsonb;
 -- The buttons below a sentence that is said: an array of label and say, the command that each one is.
 ALTER TABLE outbox ADD COLUMN buttons jsonb NOT NULL DEFAULT '[]';
 
+-- The project whose admins a sentence calls; empty if it calls nobody.
+ALTER TABLE outbox ADD COLUMN admins_of text NOT NULL DEFAULT '';
+
 -- +goose Down
 
-ALTER TABLE outbox DROP COLUMN buttons;
+ALTER TABLE outbox DROP COLUMN admins_of, DROP COLUMN buttons;
 ALTER TABLE inbox DROP COLUMN rewind;
 ALTER TABLE sessions DROP COLUMN rewound_to, DROP COLUMN rewound_from;
 ALTER TABLE work DROP COLUMN states, DROP COLUMN held;
