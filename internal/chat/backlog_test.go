@@ -49,6 +49,29 @@ func TestAskedInAtTheEndOfALongThread(t *testing.T) {
 	}
 }
 
+// TestWhatWasSaidBeforeIsNoWork: a reply from before the thread was ours is no prompt when Slack delivers it again,
+// as it does with what a busy bot acknowledges late. Later ones are.
+func TestWhatWasSaidBeforeIsNoWork(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t)
+	root := o.post(slack.UserGrace, slack.ChannelEngineering, "", "The build is red.")
+	reply := func() func() bool {
+		ts := o.post(slack.UserAda, slack.ChannelEngineering, root, "It is the cache.")
+		return func() bool { return o.delivered(slack.UserAda, slack.ChannelEngineering, root, ts, "It is the cache.") }
+	}
+	before := reply()
+	if before() {
+		t.Error("talk in a thread that is not ours is taken")
+	}
+	o.mention(slack.UserLinus, root, "fix this")
+	if before() {
+		t.Error("what was said before the mention has become work")
+	}
+	if after := reply(); !after() {
+		t.Error("a reply in our thread is not taken")
+	}
+}
+
 // TestTalkBetweenPrompts: what people say to each other in our thread goes along with the next
 // prompt, once, as talk.
 func TestTalkBetweenPrompts(t *testing.T) {

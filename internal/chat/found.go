@@ -13,7 +13,6 @@ import (
 
 	"deckhand/internal/agent"
 	"deckhand/internal/store/inbox"
-	"deckhand/internal/store/pg"
 )
 
 // take takes posts of a conversation into the inbox, as if Slack had delivered them, the
@@ -37,7 +36,7 @@ func (k *scanner) takeOne(ctx context.Context, channel string, m Post) error {
 	if err != nil || in == nil || (keeper{a}).ours(in.Row) {
 		return err
 	}
-	if ours, err := (listener{a}).relevantFound(ctx, in); err != nil || !ours {
+	if ours, err := (keeper{a}).relevantNow(ctx, in); err != nil || !ours {
 		return err
 	}
 	// A process that died may have left it.
@@ -59,22 +58,6 @@ func (k *scanner) takeOne(ctx context.Context, channel string, m Post) error {
 		return errors.New("the database did not take a change of a message")
 	}
 	return nil
-}
-
-// relevantFound is relevantNow for a post that was found. What was said in a thread before
-// it became ours was nobody's business, and is not now.
-func (a listener) relevantFound(ctx context.Context, in *Incoming) (bool, error) {
-	if in.Message.ToUs {
-		return true, nil
-	}
-	if ours, err := keeper(a).relevantNow(ctx, in); err != nil || !ours {
-		return false, err
-	}
-	opened, err := a.c.Store.OpenedAt(ctx, in.Row.Key())
-	if errors.Is(err, pg.ErrNotFound) {
-		return true, nil // what opens it is in the inbox, and older
-	}
-	return err == nil && in.Row.TS > opened, err
 }
 
 // changeOf is what the author of a post that is in the inbox has made of it, by Slack's

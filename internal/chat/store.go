@@ -136,7 +136,6 @@ type scans interface {
 	HoldScan(ctx context.Context, l inbox.Scan, hold time.Duration) error
 	EndScan(ctx context.Context, l inbox.Scan) error
 	ServedThreads(ctx context.Context, teamID string, since time.Time, limit int) ([]threads.ThreadKey, error)
-	OpenedAt(ctx context.Context, k threads.ThreadKey) (ts string, err error)
 	LastPost(ctx context.Context, k threads.ThreadKey, before string) (ts string, err error)
 	WaitingPosts(ctx context.Context, teamID string, limit int) ([]inbox.Envelope, error)
 }

@@ -103,18 +103,6 @@ func (s *Store) EndScan(ctx context.Context, l Scan) error {
 	return pg.Wrap(err, "end a look")
 }
 
-// OpenedAt is the ts of a thread's first prompt, or [pg.ErrNotFound].
-func (s *Store) OpenedAt(ctx context.Context, k threads.ThreadKey) (ts string, err error) {
-	err = s.db.QueryRow(ctx, `
-		SELECT i.ts FROM threads t JOIN inbox i ON i.team_id = t.team_id AND i.channel_id = t.channel_id AND i.ts >= t.thread_ts AND i.kind = 'message'
-		WHERE t.team_id = $1 AND t.channel_id = $2 AND t.thread_ts = $3 AND i.thread_id = t.id
-		ORDER BY i.ts LIMIT 1`, k.TeamID, k.ChannelID, k.ThreadTS).Scan(&ts)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return "", pg.ErrNotFound
-	}
-	return ts, pg.Wrap(err, "read how a thread began")
-}
-
 // LastPost is the ts of a thread's last prompt before another post; empty if unknown.
 func (s *Store) LastPost(ctx context.Context, k threads.ThreadKey, before string) (ts string, err error) {
 	err = s.db.QueryRow(ctx, `

@@ -40,6 +40,7 @@ func TestWhenAThreadIsServed(t *testing.T) {
 	thread, _, err := s.AcceptPrompt(ctx, inbox.NewPrompt{InboxID: id, Thread: key, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go"})
 	must(err)
 	concerns("1.500000", true, false)
+	concerns("0.500000", false, false)
 	must(s.SavePosts(ctx, outbox.PostedMessage{Kind: outbox.PlacePost, Subject: fmt.Sprint(thread.ID), ChannelID: "C1", TS: "2.000000"}))
 	stale := func(team string) (keys []threads.ThreadKey) {
 		t.Helper()
