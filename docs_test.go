@@ -12,7 +12,7 @@ import (
 
 // elsewhere are the files that the documents name and that are not in the tree:
 // those of a team, of a repository that the bot works in, of a demo.
-var elsewhere = []string{"deckhand.yaml", "new.yaml", "CLAUDE.md", ".mcp.json", ".claude/skills/NAME/SKILL.md", "DIR/demo.json", "package.json", "package-lock.json"}
+var elsewhere = []string{"deckhand.yaml", "new.yaml", "docker-compose.override.yml", "CLAUDE.md", ".mcp.json", ".claude/skills/NAME/SKILL.md", "DIR/demo.json", "package.json", "package-lock.json"}
 
 var (
 	fence    = regexp.MustCompile("(?ms)^ *```.*?^ *```")

@@ -106,7 +106,7 @@ func TestTheDocumentsExamplesAreValid(t *testing.T) {
 		}
 		for _, m := range block.FindAllStringSubmatch(string(text), -1) {
 			source := m[1]
-			if strings.HasPrefix(source, "apiVersion:") { // Kubernetes'
+			if strings.HasPrefix(source, "apiVersion:") || strings.HasPrefix(source, "services:") { // Kubernetes' or Compose's
 				if _, err := parser.ParseBytes([]byte(source), 0); err != nil {
 					t.Errorf("%s: %v", page, err)
 				}

@@ -26,7 +26,7 @@ var uses = []use{
 	},
 	{scope: "app_mentions:read", what: "mentions", events: "app_mention"},
 	// Slack adds it to every app that is declared as an agent.
-	{scope: "assistant:write", what: "the agent's view, what it suggests and its Stop button", methods: "assistant.threads.setSuggestedPrompts assistant.threads.setTitle", events: "agent_session_stopped assistant_thread_started", features: "agent_view"},
+	{scope: "assistant:write", what: "Slack's view for agents, with its suggestions and Stop button", methods: "assistant.threads.setSuggestedPrompts assistant.threads.setTitle", events: "agent_session_stopped assistant_thread_started", features: "agent_view"},
 	{scope: "channels:history", what: "messages in threads of public channels", methods: "conversations.history conversations.replies", events: "message.channels"},
 	{scope: "channels:read", what: "whether a public channel is shared with another company", methods: "conversations.info conversations.list"},
 	{scope: "chat:write", what: "answers, approval cards and what goes on in a thread", methods: "chat.postMessage chat.startStream chat.appendStream chat.stopStream chat.update chat.delete chat.postEphemeral agents.sessions.setStatus assistant.threads.setStatus"},
@@ -39,7 +39,7 @@ var uses = []use{
 	{scope: "im:read", what: "direct messages that were sent while nobody listened", methods: "users.conversations"},
 	{scope: "im:write", what: "requests and reports by direct message, each sent once", methods: "conversations.open"},
 	{scope: "reactions:read", what: "emojis that the team has given a meaning", events: "reaction_added"},
-	{scope: "reactions:write", what: "👀 and what became of a prompt", methods: "reactions.add reactions.remove"},
+	{scope: "reactions:write", what: "👀, ⏳, ✅ and ⚠️ on a message: how far it is", methods: "reactions.add reactions.remove"},
 	{scope: "usergroups:read", what: "who is in a group that may approve", methods: "usergroups.list usergroups.users.list"},
 	{scope: "users:read", what: "who is a guest", methods: "users.info users.list"},
 	{scope: "users:read.email", what: "whose account at the forge is whose, and the address in commits"},
