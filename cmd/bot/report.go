@@ -18,7 +18,7 @@ import (
 )
 
 // questionWords are a shell's completions for a question.
-var questionWords = []string{"today", "yesterday", "this", "last", "week", "month", "by", "user", "channel", "project", "model", "day", "for", "since"}
+var questionWords = []string{"today", "yesterday", "this", "last", "week", "month", "by", "team", "user", "channel", "project", "model", "day", "for", "since"}
 
 func reportCommand() *cobra.Command {
 	c := &cobra.Command{

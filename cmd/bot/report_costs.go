@@ -46,7 +46,7 @@ func reportCosts(ctx context.Context, out io.Writer, o *reportFlags, asked costs
 	if err != nil {
 		return err
 	}
-	understood.Now, understood.Location = time.Now(), zone
+	understood.Now, understood.Location, understood.Teams = time.Now(), zone, c.Teams()
 	q, err := report.Parse(asked.words, understood)
 	if wrong, ok := errors.AsType[*report.ParseError](err); ok {
 		return fmt.Errorf("%w: %w", wrong, errUsage)

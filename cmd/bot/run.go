@@ -148,7 +148,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 		Replica: b.replica.ID, CatchUp: e.CatchUp,
 		Health: func(ctx context.Context) []string { return b.checks().look(ctx).words() },
 		Redact: secrets.Redact, Log: b.log.Named("slack"),
-	}, Costs: b.store, Digests: c.Digests, AskersTimeZone: c.AskersTimeZone})
+	}, Costs: b.store, Digests: c.Digests, Teams: c.Teams(), AskersTimeZone: c.AskersTimeZone})
 	own.EmailOf, own.Tell = b.app.EmailOf, b.app.TellPerson
 	b.gateway, err = gateway.New(gateway.Options{Dir: filepath.Join(e.DataDir, "gateway"), Listen: e.Gateway(), Log: b.log.Named("gateway")})
 	if err != nil {

@@ -138,7 +138,7 @@ func (a *Answer) SumUp(shows func(channel string) bool) {
 	case ledger.ByThread:
 	case ledger.ByChannel:
 		hidden = func(l Line) bool { return !shows(l.Key) }
-	case ledger.ByNothing, ledger.ByUser, ledger.ByProject, ledger.ByModel, ledger.ByDay, ledger.ByMonth:
+	case ledger.ByNothing, ledger.ByUser, ledger.ByProject, ledger.ByModel, ledger.ByDay, ledger.ByMonth, ByTeam:
 		return
 	}
 	a.Lines = slices.DeleteFunc(slices.Clone(a.Lines), func(l Line) bool {
@@ -177,6 +177,7 @@ func Ask(ctx context.Context, book Ledger, q Question, team string) (Answer, err
 	if q.Period.loc == nil {
 		return Answer{}, errors.New("ask for costs: the question has no period; Parse gives it one")
 	}
+	book = teamLedger{book, q.teams}
 	a := Answer{Question: q, Previous: q.Period.Previous()}
 	var now ledger.CostReport
 	for _, by := range groupingsFor(q) {
@@ -268,7 +269,7 @@ func share(part, total int64) float64 {
 // rarely.
 func hasBefore(by ledger.CostGroup) bool {
 	switch by {
-	case ledger.ByUser, ledger.ByChannel, ledger.ByProject, ledger.ByModel:
+	case ledger.ByUser, ledger.ByChannel, ledger.ByProject, ledger.ByModel, ByTeam:
 		return true
 	case ledger.ByNothing, ledger.ByThread, ledger.ByDay, ledger.ByMonth:
 	}

@@ -178,6 +178,7 @@ func read(text string, o Context) *reading {
 		r.complain("That is too many names for one question.")
 	}
 	r.q.normal()
+	r.q.teams = o.Teams
 	return r
 }
 
@@ -313,7 +314,7 @@ func (r *reading) grouping(words []word, before string) int {
 			n, by = n+1, found
 		}
 		if w := low(words, n); by == "" && low(words, 0) == "by" && (units[w] == "week" || units[w] == "quarter" || units[w] == "year") {
-			r.complain("Costs can be grouped by user, channel, project, model, thread, day or month, and not by " + w + ".")
+			r.complain("Costs can be grouped by team, user, channel, project, model, thread, day or month, and not by " + w + ".")
 			return n + 1
 		}
 	}
@@ -325,6 +326,13 @@ func (r *reading) grouping(words []word, before string) int {
 	}
 	if by == "" {
 		return 0
+	}
+	if by == ByTeam && r.o.Teams != nil && len(r.o.Teams) == 0 {
+		r.complain("No project has a team: write team: under projects in deckhand.yaml, or ask by project.")
+		other := r.q
+		other.By = ledger.ByProject
+		r.others = append(r.others, other.String())
+		return n
 	}
 	if r.q.By != "" && r.q.By != by {
 		r.complain("Costs can be grouped by one thing at a time: by " + string(r.q.By) + " or by " + string(by) + ".")

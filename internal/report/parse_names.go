@@ -42,6 +42,15 @@ func (r *reading) name(words []word, before string) int {
 			r.noSuch(noun, name, r.o.Projects)
 			n = 2
 		}
+	case "team":
+		if projects := r.team(name); len(projects) > 0 {
+			r.q.Projects, n = append(r.q.Projects, projects...), 2
+		} else if len(r.o.Teams) == 0 || name.low == "" || r.means(words[1:]) {
+			return 0
+		} else {
+			r.noSuch(noun, name, r.o.teamNames())
+			n = 2
+		}
 	case "model":
 		if ids, took := r.models(words[1:]); took > 0 {
 			r.q.Models, n = append(r.q.Models, ids...), 1+took

@@ -27,6 +27,8 @@ type Question struct {
 	Everyone bool
 	// CSV is true when the figures are wanted as a file.
 	CSV bool
+
+	teams map[string]string // of projects, for ByTeam
 }
 
 // Context is what the words of a question are understood by.
@@ -45,6 +47,8 @@ type Context struct {
 	Project, Channel string
 	// Projects are the names there are. If it is nil, any name is believed.
 	Projects []string
+	// Teams are the teams that projects belong to, by project. If it is nil, they are not known.
+	Teams map[string]string
 	// Models are the ids there are, by which "opus" finds its models. If it is nil,
 	// a model is taken for the id that it is written as.
 	Models []string

@@ -132,7 +132,7 @@ func quote(name string) string {
 // nouns are the words before a name.
 var nouns = map[string]string{
 	"project": "project", "projects": "project", "repo": "project", "repository": "project", "model": "model", "models": "model",
-	"user": "user", "users": "user", "person": "user", "channel": "channel", "channels": "channel",
+	"team": "team", "user": "user", "users": "user", "person": "user", "channel": "channel", "channels": "channel",
 }
 
 // groupings are what costs can be broken down by.
@@ -144,6 +144,7 @@ var groupings = groupingNames(map[ledger.CostGroup]string{
 	ledger.ByThread:  "thread threads session sessions conversation conversations",
 	ledger.ByDay:     "day days date",
 	ledger.ByMonth:   "month months",
+	ByTeam:           "team teams department departments",
 })
 
 func groupingNames(words map[ledger.CostGroup]string) map[string]ledger.CostGroup {

@@ -56,6 +56,8 @@ func (w workspacesYAML) limits() workspace.Limits {
 }
 
 type projectYAML struct {
+	// Team is the one that its costs are summed up with.
+	Team      string `yaml:"team"`
 	Dir       string `yaml:"dir"`
 	Repo      string `yaml:"repo"`
 	Workspace string `yaml:"workspace"`

@@ -78,6 +78,19 @@ func (d digestYAML) question() string {
 	return strings.Join(parts, " ")
 }
 
+// Teams are the teams that projects belong to, by project, without those of none.
+func (f File) Teams() map[string]string { return f.document.teams() }
+
+func (d document) teams() map[string]string {
+	out := map[string]string{}
+	for name, p := range d.Projects {
+		if p.Team != "" {
+			out[name] = p.Team
+		}
+	}
+	return out
+}
+
 var clockTime = regexp.MustCompile(`^([01]?[0-9]|2[0-3]):([0-5][0-9])$`)
 
 // clock is a digest's time of day; nine in the morning by default.
@@ -125,7 +138,7 @@ func (v *validation) digest(at string, c document, d digestYAML) {
 	if !channelID.MatchString(d.To) && !personID.MatchString(d.To) {
 		v.add(at+".to", "%q cannot be sent to; write a channel's id (C…) or a person's (U…)", d.To)
 	}
-	understood := report.Context{Now: time.Now(), Projects: sorted(c.Projects)}
+	understood := report.Context{Now: time.Now(), Projects: sorted(c.Projects), Teams: c.teams()}
 	_, err := report.Parse(d.question(), understood)
 	if wrong, ok := errors.AsType[*report.ParseError](err); ok {
 		v.add(at, "%s", wrong.Sentence) // a suggestion has a period, which a digest has not

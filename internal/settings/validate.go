@@ -108,6 +108,9 @@ func (v *validation) check(c document) {
 	credentials := c.credentials()
 	for _, name := range sorted(c.Projects) {
 		at, p := "$.projects."+name, c.Projects[name]
+		if p.Team != strings.TrimSpace(p.Team) || len(p.Team) > 80 || strings.ContainsFunc(p.Team, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			v.add(at+".team", "%q is no team's name; write a short one, such as Platform", p.Team)
+		}
 		v.project(at, name, p)
 		v.provider(at+".provider", p.Provider)
 		v.passedOn(at+".env", p.Env, credentials)

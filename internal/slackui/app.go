@@ -24,6 +24,8 @@ type Config struct {
 	Costs costs.Store
 	// Digests are reports on costs that are posted again and again.
 	Digests []costs.Digest
+	// Teams are the teams that projects belong to, by project.
+	Teams map[string]string
 	// AskersTimeZone counts days in answers about costs in the zone of the person who
 	// asks, as Slack has it, instead of the store's.
 	AskersTimeZone bool
@@ -79,7 +81,7 @@ func newApp(c Config, client *slack.Client, self identity) *App {
 			p.Whisper(chat.Where{Channel: at.Channel, Thread: at.ThreadTS}, user, page, nil)
 		},
 		Permalink: p.Permalink, Redact: c.Redact, Log: c.Log.Named("costs"),
-		Digests: c.Digests, AskersTimeZone: c.AskersTimeZone,
+		Digests: c.Digests, Teams: c.Teams, AskersTimeZone: c.AskersTimeZone,
 	})
 	f := newTurnScreen(p)
 	a.screen = screen{p, f, f.sessions, &windows{p}, &record{p}}

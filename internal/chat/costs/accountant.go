@@ -56,7 +56,7 @@ type People interface {
 	Zone(ctx context.Context, user string) string
 }
 
-// Config is what an accountant needs. All but Digests and AskersTimeZone is required.
+// Config is what an accountant needs. All but Digests, Teams and AskersTimeZone is required.
 type Config struct {
 	Team   string
 	Store  Store
@@ -72,6 +72,8 @@ type Config struct {
 
 	// Digests are reports that are posted again and again.
 	Digests []Digest
+	// Teams are the teams that projects belong to, by project; see [report.Context].
+	Teams map[string]string
 	// AskersTimeZone counts days in the zone of the person who asks, as Slack has it,
 	// instead of the database's.
 	AskersTimeZone bool

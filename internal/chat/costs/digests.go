@@ -131,7 +131,7 @@ func (a *Accountant) sendDigest(ctx context.Context, d Digest, due digestDue, ag
 		a.c.Log.Error("a digest is not sent to where people of other companies, guests or nobody would read it", zap.String("to", d.To), zap.String("reason", r.Refusal.Reason))
 		return nil
 	}
-	q, err := report.Parse(d.Words(), report.Context{Now: due.Due, Location: a.c.Store.TimeZone(), Projects: a.c.Access.ProjectNames()})
+	q, err := report.Parse(d.Words(), report.Context{Now: due.Due, Location: a.c.Store.TimeZone(), Projects: a.c.Access.ProjectNames(), Teams: a.c.Teams})
 	if err != nil {
 		a.c.Log.Error("understand a digest's question", zap.String("words", d.Words()), zap.Error(err))
 		return nil

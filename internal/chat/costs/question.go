@@ -25,7 +25,7 @@ func (a *Accountant) understanding(ctx context.Context, user string, at view.Pla
 	c := report.Context{
 		Now: time.Now(), Location: a.zoneOf(ctx, user), Asker: user, ThreadID: at.Thread.ID,
 		Channel: at.Channel, Project: cmp.Or(at.Thread.Project, a.c.Access.Places.Project(at.Channel)),
-		Projects: a.c.Access.ProjectNames(), Models: []string{},
+		Projects: a.c.Access.ProjectNames(), Teams: a.c.Teams, Models: []string{},
 	}
 	for _, l := range models.Lines {
 		c.Models = append(c.Models, l.Key)

@@ -144,7 +144,7 @@ func costColumns(a report.Answer) []costColumn {
 	}
 	cols = append(cols, costColumn{"Share", func(l report.Line) string { return l.ShareText() }})
 	switch a.By {
-	case ledger.ByUser, ledger.ByChannel, ledger.ByProject, ledger.ByModel:
+	case ledger.ByUser, ledger.ByChannel, ledger.ByProject, ledger.ByModel, report.ByTeam:
 		cols = append(cols, costColumn{"Change", func(l report.Line) string { return l.ChangeText() }})
 	case ledger.ByNothing, ledger.ByThread, ledger.ByDay, ledger.ByMonth:
 	}
