@@ -82,7 +82,7 @@ func (s *Supervisor) register(ctx context.Context) (life threads.Registration, u
 		}
 		if ctx.Err() == nil && err.Error() != told {
 			told = err.Error()
-			s.log.Warn("no thread is taken yet; it is tried again and again", zap.Error(err), zap.String("cure", pg.Cure(err)))
+			s.log.Warn("cannot register this replica in the database, so it takes no threads; trying again", zap.Error(err), zap.String("cure", pg.Cure(err)))
 		}
 		select {
 		case <-pause.C:
@@ -369,7 +369,7 @@ func (s *Supervisor) roomyPeer() string {
 	return ""
 }
 
-// markDeadWithin is longer than a frozen process may keep rows locked; see store's begin.
+// markDeadWithin is longer than a frozen process may keep rows locked; see pg.Begin.
 const markDeadWithin = 30 * time.Second
 
 // markDead hands back the leases of replicas that have died.
@@ -384,8 +384,8 @@ func (s *Supervisor) markDead(ctx context.Context) {
 	}
 	s.mu.Unlock()
 	for _, p := range dead {
-		burying, done := context.WithTimeout(ctx, markDeadWithin)
-		gone, err := s.store.MarkDead(burying, p)
+		limited, done := context.WithTimeout(ctx, markDeadWithin)
+		gone, err := s.store.MarkDead(limited, p)
 		done()
 		switch {
 		case err != nil && ctx.Err() == nil:

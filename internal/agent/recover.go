@@ -71,18 +71,9 @@ func (w *worker) recover(ctx context.Context) error {
 	w.worksFor(prompt.UserID)
 	defer w.actsInTurns()
 	if err := w.ensureSession(ctx); err != nil {
-		if _, ok := errors.AsType[*stopError](err); ok {
-			return w.stopCold(ctx)
-		}
-		start, ok := errors.AsType[*startError](err)
-		if !ok {
-			return err
-		}
-		if later, err := w.tryLater(ctx, prompt, start); err != nil || later {
-			return err
-		}
-		w.log.Error("start the session", zap.Error(start.err))
-		return w.giveUp(ctx, old, TurnFailed, PromptFailed, givenUp(prompt, start.sentence))
+		return w.startFailed(ctx, prompt, err, w.stopCold, func(ctx context.Context, sentence string) error {
+			return w.giveUp(ctx, old, TurnFailed, PromptFailed, sentence)
+		})
 	}
 	if err := w.session.steer(ctx, ""); err != nil {
 		if _, ok := errors.AsType[*steerError](err); !ok {

@@ -102,10 +102,7 @@ func (w *worker) rewind(ctx context.Context, p inbox.Prompt) error {
 	}
 	w.thread.SessionID = session
 	w.front.Tell(rows...)
-	if w.offer != 0 {
-		w.front.CloseOffer(w.offer)
-		w.offer = 0
-	}
+	w.closeOffer()
 	if _, err := w.saveState(ctx, store.History{Turns: []store.Past{{Turn: to.Turn}}}); err != nil {
 		w.log.Warn("save what was rewound", zap.Error(err)) // the database has it, and the next turn's end saves it again
 	}

@@ -313,8 +313,6 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 	s.mirror.Last(ctx)
 	if !now {
 		s.publish(ctx, w.thread, w.project, workspace.PublishTime)
-	}
-	if !now {
 		w.clearInbox()
 	}
 	s.idle.Stop()
@@ -326,8 +324,8 @@ func (w *worker) stopSession(ctx context.Context, now bool) {
 }
 
 // What could not be published or saved is tried again after publishPause, which doubles up to
-// publishMost, until the session stops: nobody else would save it before its next turn ends. So
-// does the time that it may take: on a machine that is busy enough no try would come to an end.
+// publishMost, until the session stops: nobody else would save it before its next turn ends. The time limit of each try
+// doubles, too: on a busy machine a fixed one might never suffice.
 const (
 	publishPause = 30 * time.Second
 	publishMost  = 10 * time.Minute

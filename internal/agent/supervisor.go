@@ -211,10 +211,9 @@ func newSupervisor(r Reminder, d *dependencies, b *bounds) *Supervisor {
 }
 
 // Run takes up what an earlier run left, keeps this replica alive, and listens for others
-// until ctx ends. Then no turn begins any more; those that run may go on for the drain
-// time, but for those that wait for people. What runs then is interrupted in order, to be
-// continued by whoever takes the thread next; every worker is stopped with its process,
-// and the leases are handed back.
+// until ctx ends. Then no turn begins. Running turns may finish within the drain time, except
+// those that wait for people. The rest are interrupted, and continued by the thread's next
+// holder; then processes stop, and the leases are handed back.
 func (s *Supervisor) Run(ctx context.Context) error {
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()

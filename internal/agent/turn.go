@@ -91,11 +91,11 @@ func (w *worker) nextTurn(ctx context.Context) error {
 	w.worksFor(next.UserID)
 	defer w.actsInTurns()
 	if err := w.ensureSession(ctx); err != nil {
-		return w.startFailed(ctx, next, err)
+		return w.startFailed(ctx, next, err, w.dropStopped, w.refuse)
 	}
 	if err := w.session.steer(ctx, model); mayPass(err) {
 		w.stopSession(ctx, true)
-		return w.startFailed(ctx, next, &startError{sentence: sentence(err), err: err})
+		return w.startFailed(ctx, next, &startError{sentence: sentence(err), err: err}, w.dropStopped, w.refuse)
 	} else if wrong, ok := errors.AsType[*steerError](err); ok {
 		w.log.Error("have the session work as people want it", zap.Error(err))
 		return w.refuse(ctx, wrong.sentence)
@@ -112,9 +112,11 @@ func (w *worker) nextTurn(ctx context.Context) error {
 	return w.nextTurn(ctx)
 }
 
-func (w *worker) startFailed(ctx context.Context, p inbox.Prompt, err error) error {
+// startFailed tries a prompt again later whose session could not be started, or ends it: by stopped if somebody stopped
+// the thread, by refuse with a sentence for people if it is given up.
+func (w *worker) startFailed(ctx context.Context, p inbox.Prompt, err error, stopped func(context.Context) error, refuse func(context.Context, string) error) error {
 	if _, ok := errors.AsType[*stopError](err); ok {
-		return w.dropStopped(ctx)
+		return stopped(ctx)
 	}
 	start, ok := errors.AsType[*startError](err)
 	if !ok {
@@ -124,7 +126,7 @@ func (w *worker) startFailed(ctx context.Context, p inbox.Prompt, err error) err
 		return err
 	}
 	w.log.Error("start the session", zap.Error(start.err))
-	return w.refuse(ctx, givenUp(p, start.sentence))
+	return refuse(ctx, givenUp(p, start.sentence))
 }
 
 func (w *worker) beginTurn(row turns.Turn, prompt inbox.Prompt, promptUUID, text string, files ...claude.Block) {
@@ -152,10 +154,7 @@ func (w *worker) beginTurn(row turns.Turn, prompt inbox.Prompt, promptUUID, text
 	if prompt.Waited {
 		w.accounts.ShowWait(prompt)
 	}
-	if w.offer != 0 {
-		w.front.CloseOffer(w.offer)
-		w.offer = 0
-	}
+	w.closeOffer()
 	w.session.mirror.Begin()
 	if !strings.HasPrefix(text, "/") { // a command of the CLI is one at the beginning alone
 		text, w.session.recalls = w.session.recalls+text, ""

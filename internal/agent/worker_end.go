@@ -77,6 +77,14 @@ func (w *worker) cutCalls() {
 	}
 }
 
+// closeOffer takes back what was offered below the last turn.
+func (w *worker) closeOffer() {
+	if w.offer != 0 {
+		w.front.CloseOffer(w.offer)
+		w.offer = 0
+	}
+}
+
 // refuse finishes everything that the thread still has to do with a sentence.
 func (w *worker) refuse(ctx context.Context, sentence string) error {
 	if err := w.giveUpRunning(ctx, TurnFailed, PromptFailed, sentence); err != nil {

@@ -72,7 +72,7 @@ func newTable(a *Chat) table {
 		view.ActionApproveTicked: {lasts: true, about: d.onBatchClick},
 		view.ActionDeny:          {lasts: true, about: d.onDenyClick},
 		view.ActionDenyAll:       {lasts: true, about: d.onBatchClick},
-		view.ActionAnswer:        {lasts: true, about: d.onAnswerClick},
+		view.ActionAnswer:        {lasts: true, about: d.answered(func(in *Incoming) view.Inputs { return in.Click.Inputs })},
 		view.ActionDenyReason:    {about: d.opens(func(ap approvals.Approval) view.Form { return view.DenyReason{Approval: ap} })},
 		view.ActionAnswerOther:   {about: d.opens(func(ap approvals.Approval) view.Form { return view.AnswerOther{Approval: ap} })},
 		view.ActionEdit:          {about: d.onEditClick},
@@ -118,7 +118,7 @@ func newTable(a *Chat) table {
 		view.CallbackFeedback:   {do: rater{a}.onFeedbackSubmission},
 		view.CallbackBudget:     {do: b.onBudgetSubmission, wrong: wrongBudget},
 		view.CallbackDenyReason: {about: d.onReasonSubmission},
-		view.CallbackAnswer:     {about: d.onAnswerSubmission},
+		view.CallbackAnswer:     {about: d.answered(func(in *Incoming) view.Inputs { return in.Submission.Inputs })},
 		view.CallbackConfirm:    {about: d.onConfirmSubmission},
 		view.CallbackGrant:      {about: d.onGrantSubmission},
 		view.CallbackEdit:       {about: d.onEditSubmission, wrong: func(s *Submission) map[string]string { return view.WrongEdit(s.Inputs) }},
@@ -209,11 +209,14 @@ func (a decider) onDenyClick(ctx context.Context, in *Incoming, approval approva
 	return a.decide(ctx, in, approval, d)
 }
 
-func (a decider) onAnswerClick(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {
-	if d.Answer, err = view.Answers(approval, in.Click.Inputs); err != nil {
-		return a.incomplete(in, err)
+// answered takes the answers to a question from a click or a form.
+func (a decider) answered(inputs func(*Incoming) view.Inputs) func(context.Context, *Incoming, approvals.Approval, approvals.Decision) (string, error) {
+	return func(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {
+		if d.Answer, err = view.Answers(approval, inputs(in)); err != nil {
+			return a.incomplete(in, err)
+		}
+		return a.decide(ctx, in, approval, d)
 	}
-	return a.decide(ctx, in, approval, d)
 }
 
 func (a decider) onViewClick(ctx context.Context, in *Incoming, approval approvals.Approval, _ approvals.Decision) (outcome string, err error) {
@@ -227,13 +230,6 @@ func (a decider) onViewClick(ctx context.Context, in *Incoming, approval approva
 
 func (a decider) onReasonSubmission(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {
 	d.Status, d.Reason = approvals.Denied, strings.TrimSpace(in.Submission.Inputs[view.ReasonBlock][view.ReasonAction].Value)
-	return a.decide(ctx, in, approval, d)
-}
-
-func (a decider) onAnswerSubmission(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {
-	if d.Answer, err = view.Answers(approval, in.Submission.Inputs); err != nil {
-		return a.incomplete(in, err)
-	}
 	return a.decide(ctx, in, approval, d)
 }
 

@@ -24,8 +24,8 @@ import (
 
 // command is something that people can say to the bot besides giving it work, in a
 // message to it or after /deckhand. All that is known of one stands in [allCommands]:
-// the help text is made of it, and the manifest and README are held against it. What of a
-// text is a command, says [spoken].
+// the help text is made of it, and the manifest and README are held against it. [spoken]
+// says which texts are commands.
 type command struct {
 	name string
 	// noun is true of a name that asks for something, false of a verb.

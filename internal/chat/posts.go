@@ -12,8 +12,8 @@ import (
 )
 
 // posts show what the database says: each thing is read whenever it changes, by whichever
-// replica, and the last state that was read is the one that people see. cards.go, queue.go,
-// places.go, budgets.go and pulls.go have what is shown of each kind.
+// replica, and the last state that was read is the one that people see. cards.go,
+// queueposts.go, places.go, budgetposts.go and pulls.go have what is shown of each kind.
 type posts struct {
 	*Chat
 

@@ -21,8 +21,8 @@ import (
 const (
 	// scanMost is how far back posts are looked for; what is older stays unheard.
 	scanMost = 24 * time.Hour
-	// scanPoll is how often it is seen whether there is something to look through, and
-	// lookHold for how long a look is its replica's.
+	// scanPoll is how often it is seen whether there is something to scan, and scanHold for how long a scan is its
+	// replica's.
 	scanPoll, scanHold = 10 * time.Second, time.Minute
 	// lookAside bounds a look that a message waits for.
 	lookAside = 5 * time.Second
@@ -189,7 +189,7 @@ func (k *scanner) ask(ctx context.Context, about string, call func() error) (ok 
 	}
 }
 
-// hold keeps the look this replica's for a pause and [lookHold] more.
+// hold keeps the scan this replica's for a pause and [scanHold] more.
 func (k *scanner) hold(ctx context.Context, pause time.Duration) error {
 	if k.aside || pause == 0 && time.Since(k.held) < scanHold/4 {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"deckhand/internal/spelling"
 )
 
-// spoken is a text that is a command, or nearly one. What it is decided by its words and
-// its length alone, so that a person can know it:
+// spoken is a text that is a command, or nearly one. Only its words and its
+// length decide which, so that a person can know it:
 //
 //   - A text that means stop, see stopwords.go, or that has a command's form is the command.
 //   - Any other that begins with a noun of ours (grants, approvals) is nearly one, and so is

@@ -63,7 +63,7 @@ func passes(err error) (after time.Duration, ok bool) {
 	return 0, pg.Passes(err)
 }
 
-// inboxKeeper is what [App.keepInbox] works on.
+// inboxKeeper is what [keeper.keepInbox] works on.
 type inboxKeeper struct {
 	lanes  lanes
 	acting sync.WaitGroup // on what was delivered
@@ -101,7 +101,7 @@ func (a keeper) work(ctx context.Context, in *Incoming) {
 }
 
 // putOff has a message wait after an error. Its author sees it; its thread is told when it
-// is given up, see [frontend.showWaits].
+// is given up, see [Outbox.showWaits].
 func (a keeper) putOff(ctx context.Context, in *Incoming, cause error) (outcome string) {
 	e := &in.Row
 	after, again := passes(cause)

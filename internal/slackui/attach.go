@@ -231,7 +231,7 @@ func (a *files) PostFiles(ctx context.Context, k threads.ThreadKey, files ...thr
 	}
 	if err != nil {
 		a.poster.c.Log.Warn("post files of a session", zap.String("name", files[0].Name), zap.Error(err))
-		return errors.New("the file was not taken: Deckhand may lack the right to post files here, or Slack is slow")
+		return fmt.Errorf("the file was not posted (Slack: %s); tell people so", cmp.Or(publish.Code(err), "no answer"))
 	}
 	return nil
 }

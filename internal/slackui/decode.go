@@ -36,7 +36,7 @@ type postedMessage struct {
 	UserTeam string `json:"user_team"`
 	// Files came with it.
 	Files []chat.SharedFile `json:"files"`
-	// The others are ours: Slack's events have no such fields. See [App.Payload] and
+	// The others are ours: Slack's events have no such fields. See [record.Payload] and
 	// [store.Store.GiveToModel].
 	About    *chat.About `json:"deckhand_about"`
 	ForModel bool        `json:"deckhand_for_model"`

@@ -44,7 +44,7 @@ func (f *turnScreen) ShowCard(c chat.CardPosting) {
 			s.render(f, unchanged) // what led to it
 		}
 		if own {
-			m.After = s.below(m.Key)
+			m.After = s.above(m.Key)
 		}
 	}
 	if c.Elsewhere || f.again[first.TurnID] {
@@ -57,7 +57,7 @@ func (f *turnScreen) ShowCard(c chat.CardPosting) {
 	m.Final = !c.Pending && !own && !first.TurnEnded // whoever shows how its turn ended may go on in it
 	f.publisher.Show(m)
 	if own && !c.Posted {
-		s.render(f, unchanged) // what waited for it, see belowCards
+		s.render(f, unchanged) // what waited for it, see untilOpenCard
 	}
 }
 

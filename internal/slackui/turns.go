@@ -107,9 +107,8 @@ func (s *shownTurn) render(f *turnScreen, change func(*publish.Message)) {
 	}
 }
 
-// below is the key of the message that is above the one with this key, which is the last if it
-// is new.
-func (s *shownTurn) below(key string) string {
+// above is the key of the message before the one with this key; a new key goes last.
+func (s *shownTurn) above(key string) string {
 	i := slices.Index(s.keys, key)
 	if i < 0 {
 		i, s.keys = len(s.keys), append(s.keys, key)
@@ -124,7 +123,7 @@ func (s *shownTurn) below(key string) string {
 // reports whether there is one. f.mu is held, so that renderings reach the publisher in
 // order. end, if it is not nil, is called with what became of all of them.
 func (f *turnScreen) publishPages(t agent.TurnView, o render.Options, end func(error), change func(*publish.Message)) (some bool) {
-	pages := f.belowCards(t, render.Turn(t, o))
+	pages := f.untilOpenCard(t, render.Turn(t, o))
 	if end != nil && len(pages) == 0 {
 		end(nil)
 	}
@@ -143,7 +142,7 @@ func (f *turnScreen) publishPages(t agent.TurnView, o render.Options, end func(e
 		m := f.pageMessage(t, p)
 		m.Page, m.Priority, m.OnEnd = p, publish.Live, all
 		if m.After = previous; s != nil {
-			m.After = s.below(m.Key)
+			m.After = s.above(m.Key)
 		}
 		m.Final = t.Parked || t.State.Ended() && !t.Offers() && !t.Settling
 		switch {
@@ -164,9 +163,9 @@ func (f *turnScreen) publishPages(t agent.TurnView, o render.Options, end func(e
 	return len(pages) > 0
 }
 
-// belowCards leaves out the pages of later cards while an open card is still to be posted: it
+// untilOpenCard leaves out the pages of later cards while an open card is still to be posted: it
 // would stand below them. They follow when it is shown.
-func (f *turnScreen) belowCards(t agent.TurnView, pages []render.Page) []render.Page {
+func (f *turnScreen) untilOpenCard(t agent.TurnView, pages []render.Page) []render.Page {
 	card := slices.IndexFunc(t.Cards, func(c ask.Card) bool { return c.Open() && !c.Earlier && !f.Shows(chat.CardKey(c.ID)) })
 	if card < 0 {
 		return pages

@@ -176,7 +176,7 @@ func TestWhatRunsOftenReadsLittle(t *testing.T) {
 			return err
 		},
 		"what models answer": func(ctx context.Context, s *store.Store) error {
-			_, _, err := s.RecentOutput(ctx, plansTeam, "shop", "claude-opus-5-5")
+			_, err := s.RecentOutput(ctx, plansTeam, "shop", "claude-opus-5-5")
 			return err
 		},
 		"calls that nobody ends": func(ctx context.Context, s *store.Store) error {

@@ -53,7 +53,7 @@ func answerTo(a approvals.Approval) string {
 	case a.Status == approvals.Denied:
 		return "was refused. " + Denial(a)
 	case a.Status == approvals.Expired:
-		return fmt.Sprintf("was not decided about within %s, and this team's policy takes that as a no. Do not try to get around it; go on without it, or say why it is needed.", TimeToDecide(a))
+		return fmt.Sprintf("was not decided about within %s, %s", TimeToDecide(a), takenAsNo)
 	case a.Status == approvals.Pending:
 		return "is not decided yet: make it again as it was."
 	case a.Kind == approvals.Question:

@@ -107,11 +107,14 @@ func (d *Desk) onUndecided(ctx context.Context, id string) error {
 		SayExpired(ctx, d.Worker.Say, a)
 		d.Worker.Show()
 		return d.reply(d.Process.Deny(requested.RequestID,
-			fmt.Sprintf("Nobody decided within %s, and this team's policy takes that as a no. Do not try to get around it; go on without it, or say why it is needed.", waited), false))
+			fmt.Sprintf("Nobody decided within %s, %s", waited, takenAsNo), false))
 	}
 	d.Worker.Expire(ctx, true)
 	return d.reply(d.Process.Deny(requested.RequestID, fmt.Sprintf("Nobody decided within %s. The turn is paused.", waited), true))
 }
+
+// takenAsNo tells the model what it means that nobody decided in time.
+const takenAsNo = "and this team's policy takes that as a no. Do not try to get around it; go on without it, or say why it is needed."
 
 // SayExpired says that nobody has decided, which the policy takes as a no.
 func SayExpired(ctx context.Context, say func(context.Context, string), a approvals.Approval) {

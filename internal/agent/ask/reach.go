@@ -74,7 +74,7 @@ func (d *Desk) answerHost(host *Host, a, requested approvals.Approval) {
 func (d *Desk) hostUndecided(ctx context.Context, host *Host, a approvals.Approval, waited time.Duration) {
 	if a.Terms.OnTimeout == approvals.TimeoutDeny {
 		SayExpired(ctx, d.Worker.Say, a)
-		d.hosts.settle(host, Refusal("Nobody decided about %s within %s, and this team's policy takes that as a no. Do not try to get around it; go on without it, or say why it is needed.", HostOf(a), waited))
+		d.hosts.settle(host, Refusal("Nobody decided about %s within %s, %s", HostOf(a), waited, takenAsNo))
 		d.Worker.Show()
 		return
 	}

@@ -72,11 +72,6 @@ type HookAnswer struct {
 	// the model about a PostToolUse, and refuses a UserPromptSubmit.
 	Decision string `json:"decision,omitempty"`
 	Reason   string `json:"reason,omitempty"`
-	// Continue false ends the turn, with StopReason shown.
-	Continue   *bool  `json:"continue,omitempty"`
-	StopReason string `json:"stopReason,omitempty"`
-	// SystemMessage is shown to the person.
-	SystemMessage string `json:"systemMessage,omitempty"`
 	// Specific is the event's own part; hookEventName must name the event. For
 	// example additionalContext adds to what the model reads.
 	Specific map[string]any `json:"hookSpecificOutput,omitempty"`

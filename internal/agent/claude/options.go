@@ -60,8 +60,6 @@ type Options struct {
 	WriteTimeout time.Duration
 	// MaxLine is the longest line of output allowed, in bytes (default 64 MiB).
 	MaxLine int
-	// StderrTail is how many bytes of stderr are kept (default 16 KiB).
-	StderrTail int
 	// SilenceAfter is how long the CLI may say nothing while it should speak
 	// before a [Silence] is handed out (default 5m; negative: never).
 	SilenceAfter time.Duration
@@ -100,7 +98,6 @@ func (o Options) withDefaults() (Options, error) {
 	preset(&o.InitializeTimeout, 30*time.Second)
 	preset(&o.WriteTimeout, 30*time.Second)
 	preset(&o.MaxLine, 64<<20)
-	preset(&o.StderrTail, 16<<10)
 	preset(&o.SilenceAfter, 5*time.Minute)
 	preset(&o.StopGrace.Close, 5*time.Second)
 	preset(&o.StopGrace.Term, 3*time.Second)

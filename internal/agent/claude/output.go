@@ -151,7 +151,7 @@ type ToolUse struct {
 	Summary string
 }
 
-// What a Turn keeps of a tool's result.
+// What an Output keeps of a tool's result.
 const (
 	maxResult     = 64 << 10
 	maxStructured = 256 << 10

@@ -101,7 +101,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	p := &Process{
 		o: o, log: o.Logger.With(zap.String("session", o.SessionID)),
 		reaper: cmd, orders: orders, report: bufio.NewReader(report), stdout: stdout, stderr: stderr,
-		tail: newTail(o.StderrTail), version: o.Version, session: o.SessionID,
+		tail: newTail(16 << 10), version: o.Version, session: o.SessionID,
 		out: newQueue(), in: newWriter(stdin, o.WriteTimeout), calls: newCalls(), life: newLiveness(time.Now()),
 		stopping: make(chan struct{}), killed: make(chan struct{}), done: make(chan struct{}),
 		readerDone: make(chan struct{}), stderrDone: make(chan struct{}),

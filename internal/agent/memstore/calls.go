@@ -104,10 +104,11 @@ func (b *Store) reserved(w ledger.BudgetWindow, but uuid.UUID) (micro int64) {
 }
 
 // RecentOutput is [store.Store.RecentOutput].
-func (b *Store) RecentOutput(ctx context.Context, teamID, project, model string) (longest int64, calls int, err error) {
+func (b *Store) RecentOutput(ctx context.Context, teamID, project, model string) (longest int64, err error) {
 	if err := b.lock(ctx); err != nil {
-		return 0, 0, err
+		return 0, err
 	}
+	calls := 0
 	defer b.mu.Unlock()
 	for _, e := range slices.Backward(b.ledger) {
 		t := b.threads[b.turns[e.TurnID-1].ThreadID-1]
@@ -115,7 +116,7 @@ func (b *Store) RecentOutput(ctx context.Context, teamID, project, model string)
 			longest, calls = max(longest, e.Output), calls+1
 		}
 	}
-	return longest, calls, nil
+	return longest, nil
 }
 
 // SeenCall is [store.Store.SeenCall].

@@ -398,8 +398,8 @@ var calls = []struct {
 		return fmt.Sprint(c.name("t", id), fate(err))
 	}},
 	{"recent output", func(ctx context.Context, c *caller) string {
-		longest, calls, err := c.store.RecentOutput(ctx, c.team, "web", "model-1")
-		return fmt.Sprint(longest, calls, fate(err))
+		longest, err := c.store.RecentOutput(ctx, c.team, "web", "model-1")
+		return fmt.Sprint(longest, fate(err))
 	}},
 	{"follow a session", func(ctx context.Context, c *caller) string {
 		l, id, from := c.lease(), c.id(), pick(c, c.sessions)

@@ -21,7 +21,7 @@ type Store interface {
 	BeginCall(ctx context.Context, c ledger.OpenCall, budgets ...ledger.CallBudget) error
 	SeenCall(ctx context.Context, id uuid.UUID, u ledger.CallUsage) error
 	EndCalls(ctx context.Context, calls []ledger.EndedCall) error
-	RecentOutput(ctx context.Context, teamID, project, model string) (longest int64, calls int, err error)
+	RecentOutput(ctx context.Context, teamID, project, model string) (longest int64, err error)
 	TimeZone() *time.Location
 	BudgetStates(ctx context.Context, windows []ledger.BudgetWindow) ([]ledger.BudgetState, error)
 	WaitForBudget(ctx context.Context, l threads.Lease, inboxID int64, n ledger.BudgetNotice, seen int) error

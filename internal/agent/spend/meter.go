@@ -54,7 +54,7 @@ type Meter struct {
 	searches map[string]bool
 	begun    chan struct{}          // closed when the first turn has begun
 	tally    *tally                 // of the turn
-	under    map[uuid.UUID]*booking // way: calls that have begun and not ended
+	under    map[uuid.UUID]*booking // calls that have begun and not ended
 	seen     map[uuid.UUID]ledger.CallUsage
 	ended    []ledger.EndedCall
 	late     []func() // tell the costs of turns that had ended before their calls
@@ -69,7 +69,7 @@ type Meter struct {
 type tally struct {
 	spent int64 // in micro-USD
 	cut   bool  // a call may be billed for more
-	under int   // way: calls
+	under int   // calls that have begun and not ended
 	// answers are what each has cost, by the ids of the messages that came back; of those
 	// that were told whole.
 	answers map[string]int64

@@ -33,8 +33,7 @@ const (
 	// holdLimit is how long a call is held. Then the CLI is told that all is busy, and
 	// tries again by itself.
 	holdLimit = 2 * time.Minute
-	// lookAgain is after how long a call that waits looks again at most, the first time;
-	// each time is longer, up to lookSlowest.
+	// A call that waits looks again after lookAgain, then after twice as long each time, up to lookSlowest.
 	lookAgain   = 250 * time.Millisecond
 	lookSlowest = 2 * time.Second
 )
@@ -261,7 +260,7 @@ func (o *outputs) expect(ctx context.Context, db Store, team, project, model str
 	_, known := o.late[key]
 	o.mu.Unlock()
 	if !known {
-		longest, _, err := db.RecentOutput(ctx, team, project, model)
+		longest, err := db.RecentOutput(ctx, team, project, model)
 		o.mu.Lock()
 		if o.late == nil {
 			o.late = map[[2]string]*lateOutputs{}

@@ -58,7 +58,7 @@ func (s *Scheduler) settleCall(j *job, m Method, err error) (over bool, lost err
 		if j.failing.IsZero() {
 			j.failing = now
 		}
-		if j.fails < s.o.CallAttempts || j.call.Patient && now.Sub(j.failing) < s.o.GiveUpAfter {
+		if j.fails < callAttempts || j.call.Patient && now.Sub(j.failing) < giveUpAfter {
 			j.retryAt = now.Add(backoff(j.fails - 1))
 			log.Warn("a call to slack failed; trying again", zap.Error(err))
 			s.requeue(j)

@@ -79,7 +79,7 @@ type Message struct {
 	Doubtful bool
 	// OnEnd is called once, when this state or a newer one is in Slack (nil), is not wanted any more (nil), or is
 	// given up, with the reason (see [MayPass]): the message or the channel is gone, Slack refuses even a sentence
-	// instead, or it could not be delivered for Options.GiveUpAfter. It is not called when the scheduler stops before
+	// instead, or it could not be delivered for a quarter of an hour. It is not called when the scheduler stops before
 	// that. It may call Show.
 	OnEnd func(error)
 	// OnPosted is called once, with the new message's ts, before any edit of it is sent. It runs on the call's
@@ -121,7 +121,7 @@ type Call struct {
 	// Timeout bounds one attempt; zero means Options.CallTimeout.
 	Timeout time.Duration
 	// Do makes the call. It is repeated after a rate limit and after errors that may pass, up to
-	// Options.CallAttempts times, or if it is Patient for Options.GiveUpAfter.
+	// five times, or if it is Patient for a quarter of an hour.
 	Do      func(ctx context.Context) error
 	Patient bool
 	// What describes the call in the logs.

@@ -12,7 +12,7 @@ import (
 // group is the unit of fairness.
 type group struct {
 	refs   int    // existing jobs of the group
-	served uint64 // Scheduler.seq when one of them was last sent
+	served uint64 // queue.seq when one of them was last sent
 }
 
 // groupsKept is how many groups are remembered before idle ones are forgotten.
@@ -79,7 +79,7 @@ func (s *Scheduler) dispatch(base context.Context) (next time.Time, left int) {
 	s.rounds++
 	now := time.Now()
 	due := s.attend(now)
-	for s.inFlight < s.o.MaxInFlight && len(s.pending) > 0 {
+	for s.inFlight < maxInFlight && len(s.pending) > 0 {
 		pools := maps.Clone(s.pools)
 		for _, j := range s.pending {
 			j.next, j.urgency = s.nextCall(j, now)
@@ -159,7 +159,7 @@ func (s *Scheduler) readyAt(j *job, now time.Time, live pool) (time.Time, bool) 
 	switch {
 	case j.urgency == Live:
 		need += s.kept(b, live.n)
-		if s.inFlight >= max(1, s.o.MaxInFlight-s.o.MaxInFlight/4) {
+		if s.inFlight >= maxInFlight-maxInFlight/4 {
 			return time.Time{}, false
 		}
 	case j.tidies():
@@ -169,7 +169,7 @@ func (s *Scheduler) readyAt(j *job, now time.Time, live pool) (time.Time, bool) 
 	case j.urgency < Card: // clicks are few, and their authors are watching
 		need += b.reserve / 3
 	}
-	if j.urgency < Click && s.inFlight >= max(1, s.o.MaxInFlight-1) {
+	if j.urgency < Click && s.inFlight >= maxInFlight-1 {
 		return time.Time{}, false
 	}
 	if j.paced() {
@@ -195,8 +195,8 @@ func (s *Scheduler) paceAt(j *job, b *bucket, now time.Time, live pool) time.Tim
 	if j.edits == 0 {
 		return now
 	}
-	soon := j.begun.Add(s.o.EditInterval)
-	share := j.begun.Add(max(s.o.EditInterval, time.Duration(live.weight/s.weight(j, now)*float64(b.period()))))
+	soon := j.begun.Add(editInterval)
+	share := j.begun.Add(max(editInterval, time.Duration(live.weight/s.weight(j, now)*float64(b.period()))))
 	plenty := b.reserve + float64(live.n)
 	if plenty > b.burst {
 		return share

@@ -8,7 +8,7 @@ import (
 )
 
 // Run sends what is shown until ctx ends, then last states and priorities of Answer or more, for at most
-// Options.DrainTimeout. It returns an error when some of that could not be sent. It must be called once.
+// five seconds. It returns an error when some of that could not be sent. It must be called once.
 func (s *Scheduler) Run(ctx context.Context) error {
 	// Calls outlive ctx: the drain completes them.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -37,7 +37,7 @@ func (s *Scheduler) loop(ctx, base context.Context) error {
 				next = deadline
 			}
 			if !time.Now().Before(deadline) {
-				return fmt.Errorf("publish: %d messages or calls were not sent within %s of the stop", s.stop(), s.o.DrainTimeout)
+				return fmt.Errorf("publish: %d messages or calls were not sent within %s of the stop", s.stop(), drainTimeout)
 			}
 		}
 		var alarm <-chan time.Time
@@ -48,7 +48,7 @@ func (s *Scheduler) loop(ctx, base context.Context) error {
 		select {
 		case <-stop:
 			stop = nil
-			deadline = time.Now().Add(s.o.DrainTimeout)
+			deadline = time.Now().Add(drainTimeout)
 			s.drain()
 		case <-s.wake:
 		case <-alarm:

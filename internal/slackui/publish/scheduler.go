@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"hash/maphash"
 	"sync"
 	"time"
@@ -12,46 +13,32 @@ import (
 type Options struct {
 	// Log receives errors in full; nil logs nothing.
 	Log *zap.Logger
-	// DrainTimeout bounds how long Run sends final states after its context has ended; zero means 5 s.
-	DrainTimeout time.Duration
 	// CallTimeout bounds one call; zero means 15 s.
 	CallTimeout time.Duration
-	// GiveUpAfter is how long a state is retried after the first of consecutive errors that may pass; zero means 15
-	// min. Waiting for a rate limit does not count.
-	GiveUpAfter time.Duration
-	// EditInterval is the shortest time between two Live edits of one message;
-	// zero means 400 ms.
-	EditInterval time.Duration
-	// MaxInFlight bounds the concurrent calls; zero means 16. A quarter is reserved for priorities above Live.
-	MaxInFlight int
 	// MaxCalls bounds the waiting Calls; zero means 10,000. Messages are not counted: each key has at most one
 	// state.
 	MaxCalls int
-	// CallAttempts is the number of tries of a Call; zero means 5.
-	CallAttempts int
 }
 
+const (
+	// drainTimeout bounds how long Run sends final states after its context has ended.
+	drainTimeout = 5 * time.Second
+	// giveUpAfter is how long a state is retried after the first of consecutive errors that may pass. Waiting for a
+	// rate limit does not count.
+	giveUpAfter = 15 * time.Minute
+	// editInterval is the shortest time between two Live edits of one message.
+	editInterval = 400 * time.Millisecond
+	// maxInFlight bounds the concurrent calls. A quarter is reserved for priorities above Live.
+	maxInFlight = 16
+	// callAttempts is the number of tries of a Call.
+	callAttempts = 5
+)
+
 func (o Options) withDefaults() Options {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
-	setInt := func(n *int, v int) {
-		if *n == 0 {
-			*n = v
-		}
-	}
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
-	set(&o.DrainTimeout, 5*time.Second)
-	set(&o.CallTimeout, 15*time.Second)
-	set(&o.GiveUpAfter, 15*time.Minute)
-	set(&o.EditInterval, 400*time.Millisecond)
-	setInt(&o.MaxInFlight, 16)
-	setInt(&o.MaxCalls, 10_000)
-	setInt(&o.CallAttempts, 5)
+	o.CallTimeout, o.MaxCalls = cmp.Or(o.CallTimeout, 15*time.Second), cmp.Or(o.MaxCalls, 10_000)
 	return o
 }
 
@@ -119,7 +106,7 @@ func New(api API, o Options) *Scheduler {
 	}
 }
 
-// job is a message with its latest state, or a call. Scheduler.mu guards all fields; while the job is in flight,
+// job is a message with its latest state, or a call. queue.mu guards all fields; while the job is in flight,
 // msg and call change only through next.
 type job struct {
 	place

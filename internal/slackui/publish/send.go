@@ -155,26 +155,29 @@ func (s *Scheduler) found(j *job, a attempt, ts string, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.bucket(a.method, time.Now()).giveBack()
-	s.land(j)
+	s.landUnused(j, a)
 	j.ts, j.doubt, j.fails, j.failing = ts, false, 0, time.Time{}
 	s.requeue(j)
+}
+
+// landUnused ends an attempt whose call was not made, so that its share of the rate is there again.
+func (s *Scheduler) landUnused(j *job, a attempt) {
+	s.bucket(a.method, time.Now()).giveBack()
+	s.land(j)
 }
 
 // hold returns an attempt that may not be made now.
 func (s *Scheduler) hold(j *job, a attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.bucket(a.method, time.Now()).giveBack()
-	s.land(j)
+	s.landUnused(j, a)
 	s.requeue(j)
 }
 
 // drop forgets a message that is not wanted any more.
 func (s *Scheduler) drop(j *job, a attempt) {
 	s.mu.Lock()
-	s.bucket(a.method, time.Now()).giveBack()
-	s.land(j)
+	s.landUnused(j, a)
 	ended := j.ended(len(j.ends))
 	s.forget(j)
 	s.mu.Unlock()
@@ -190,8 +193,7 @@ func tell(ended []func(error), err error) {
 // unchanged settles an attempt that needed no call.
 func (s *Scheduler) unchanged(j *job, a attempt) {
 	s.mu.Lock()
-	s.bucket(a.method, time.Now()).giveBack()
-	s.land(j)
+	s.landUnused(j, a)
 	ended := j.reached(a)
 	s.conclude(j)
 	s.mu.Unlock()
@@ -268,7 +270,7 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 		if j.failing.IsZero() {
 			j.failing = now
 		}
-		if now.Sub(j.failing) < s.o.GiveUpAfter {
+		if now.Sub(j.failing) < giveUpAfter {
 			j.retryAt = now.Add(backoff(j.fails))
 			j.fails++
 			log.Warn("slack did not take the message; trying again", zap.Error(err), zap.Time("at", j.retryAt))

@@ -64,7 +64,7 @@ func (s *Scheduler) settleStream(j *job, a attempt, ts string, v verdict, wait t
 		log.Warn("slack limits the rate", zap.Duration("retry_after", wait))
 	case a.method != UpdateMessage && a.method != StartStream && a.method != AppendStream && a.method != StopStream:
 		return false
-	case a.method == UpdateMessage && RefusedAs(err, conflict) && (j.failing.IsZero() || now.Sub(j.failing) < s.o.GiveUpAfter):
+	case a.method == UpdateMessage && RefusedAs(err, conflict) && (j.failing.IsZero() || now.Sub(j.failing) < giveUpAfter):
 		// An unknown attempt or process has begun it as a stream.
 		j.stream = stream{open: true, broken: true, since: now, last: now}
 		if j.failing.IsZero() {

@@ -99,7 +99,7 @@ type Prompt struct {
 // Rewind is what a prompt is to do that takes back a part of its thread.
 type Rewind struct {
 	To    int64  `json:"to"`              // the turn before which it goes back; 0 goes back to before the last rewind
-	Go    bool   `json:"go,omitempty"`    // it is done, if the thread is still at Point in Session; else only looked at
+	Go    bool   `json:"go,omitempty"`    // it is done, if the thread is still at turn Point of session In; else only looked at
 	Point int64  `json:"point,omitempty"` // the last turn that counts
 	In    string `json:"in,omitempty"`    // the session
 	Name  string `json:"name"`            // of whoever wants it, for people

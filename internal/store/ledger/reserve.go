@@ -109,14 +109,13 @@ func (b CallBudget) lock() int64 {
 	return int64(h.Sum64()) //nolint:gosec // any number will do
 }
 
-// RecentOutput returns the most tokens in the project's recent answers of a model, and their number, among the last
-// calls of all.
-func (s *Store) RecentOutput(ctx context.Context, teamID, project, model string) (longest int64, calls int, err error) {
+// RecentOutput returns the most tokens in the project's recent answers of a model, among the last calls of all.
+func (s *Store) RecentOutput(ctx context.Context, teamID, project, model string) (longest int64, err error) {
 	err = s.db.QueryRow(ctx, `
-		SELECT COALESCE(max(output_tokens), 0), count(*) FROM (
+		SELECT COALESCE(max(output_tokens), 0) FROM (
 			SELECT output_tokens FROM (
 				SELECT team_id, project, model, kind, output_tokens, id FROM ledger ORDER BY id DESC LIMIT 5000) l
 			WHERE team_id = $1 AND project = $2 AND model = $3 AND kind = 'call'
-			ORDER BY id DESC LIMIT 100) r`, teamID, project, model).Scan(&longest, &calls)
-	return longest, calls, pg.Wrap(err, "read how long answers are")
+			ORDER BY id DESC LIMIT 100) r`, teamID, project, model).Scan(&longest)
+	return longest, pg.Wrap(err, "read how long answers are")
 }
