@@ -93,7 +93,10 @@ func newStage(limits Limits, list ...spend.Budget) *stage {
 	s.way, s.machine = s.store, &playedMachine{stage: s}
 	s.people = &audience{stage: s, turns: map[int64]string{}, unfinished: map[int64]bool{}, cards: map[string]approvals.Status{}, prompts: map[int64]PromptMark{}, spoken: map[threads.ThreadKey]bool{}, places: map[threads.ThreadKey]bool{}}
 	s.who = &authority{may: map[string]bool{"U2": true}}
-	pattern := func(p string) []policy.Pattern { return []policy.Pattern{policy.MustParsePattern(p)} }
+	pattern := func(text string) []policy.Pattern {
+		p, _ := policy.ParsePattern(text) // policy.New refuses one that is wrong
+		return []policy.Pattern{p}
+	}
 	rules, err := policy.New([]policy.Rule{
 		{Verdict: policy.Allow, Patterns: pattern(toolRead)},
 		{Verdict: policy.Deny, Patterns: pattern(toolDrop)},

@@ -39,9 +39,11 @@ func (d *desk) rewritten(user string, a approvals.Approval, command string) *cha
 func TestAChangedInputIsDecidedAnew(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
+		curl, _ := policy.ParsePattern("Bash(curl *)")
+		push, _ := policy.ParsePattern("Bash(git push *)")
 		rules, err := policy.New([]policy.Rule{
-			{Verdict: policy.Deny, Patterns: []policy.Pattern{policy.MustParsePattern("Bash(curl *)")}},
-			{Verdict: policy.Ask, Patterns: []policy.Pattern{policy.MustParsePattern("Bash(git push *)")}, Quorum: 2},
+			{Verdict: policy.Deny, Patterns: []policy.Pattern{curl}},
+			{Verdict: policy.Ask, Patterns: []policy.Pattern{push}, Quorum: 2},
 		}, policy.Terms{RequesterMayApprove: true})
 		d.must(err)
 		d.bot.app.Begin(agent.New(agent.Config{Store: d.store, Frontend: d.bot.app.Frontend(), Authoriser: d.bot.app, Reminder: d.bot.app, Policy: rules, Replica: "replica-1"}))

@@ -32,22 +32,7 @@ func (w pword) match(s string, fold bool) bool {
 			parts[i] = strings.ToLower(parts[i])
 		}
 	}
-	head, tail := parts[0], parts[len(parts)-1]
-	if len(parts) == 1 {
-		return s == head
-	}
-	if len(s) < len(head)+len(tail) || !strings.HasPrefix(s, head) || !strings.HasSuffix(s, tail) {
-		return false
-	}
-	s = s[len(head) : len(s)-len(tail)]
-	for _, part := range parts[1 : len(parts)-1] {
-		_, after, ok := strings.Cut(s, part)
-		if !ok {
-			return false
-		}
-		s = after
-	}
-	return true
+	return inOrder(parts, s)
 }
 
 // literals counts the leading literal words.
@@ -167,24 +152,7 @@ func (c *command) lex(s string) *syntaxError {
 }
 
 // hasWildcard reports whether s holds an unescaped * outside quotes.
-func hasWildcard(s string) bool {
-	var quote byte
-	for i := 0; i < len(s); i++ {
-		switch b := s[i]; {
-		case b == '\\':
-			i++
-		case quote != 0:
-			if b == quote {
-				quote = 0
-			}
-		case b == '\'' || b == '"':
-			quote = b
-		case b == '*':
-			return true
-		}
-	}
-	return false
-}
+func hasWildcard(s string) bool { return strings.Contains(quotes.ReplaceAllString(s, ""), "*") }
 
 // escapeExact writes a command line so that it is read as an exact pattern.
 func escapeExact(cmd string) string {

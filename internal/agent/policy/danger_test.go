@@ -9,7 +9,7 @@ import (
 // no permission is offered or taken for it.
 func TestDangersTakeTwoSteps(t *testing.T) {
 	t.Parallel()
-	p := &Policy{Rules: []Rule{{Verdict: Ask, Patterns: []Pattern{MustParsePattern("Bash(git push *)")}}}}
+	p := &Policy{Rules: []Rule{{Verdict: Ask, Patterns: []Pattern{mustParse("Bash(git push *)")}}}}
 	ws := t.TempDir()
 	for command, want := range map[string][]Danger{
 		"git push --force":                                 {dangerForce},

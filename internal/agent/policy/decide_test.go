@@ -283,8 +283,8 @@ func TestTheShellsOwnFolder(t *testing.T) {
 func TestRulesHoldWhereTheySay(t *testing.T) {
 	t.Parallel()
 	p := &Policy{Rules: []Rule{
-		{Verdict: Deny, Patterns: []Pattern{MustParsePattern("Bash")}, Channels: []string{"C1"}},
-		{Verdict: Allow, Patterns: []Pattern{MustParsePattern("Bash(ls)")}, Projects: []string{"web", "app"}},
+		{Verdict: Deny, Patterns: []Pattern{mustParse("Bash")}, Channels: []string{"C1"}},
+		{Verdict: Allow, Patterns: []Pattern{mustParse("Bash(ls)")}, Projects: []string{"web", "app"}},
 	}}
 	ws := workspace(t)
 	for _, tt := range []struct {
@@ -303,11 +303,11 @@ func TestTheTermsOfSeveralQuestionsAreTheStrictest(t *testing.T) {
 	t.Parallel()
 	ws, yes, no := workspace(t), true, false
 	p, err := New([]Rule{
-		{Verdict: Ask, Patterns: []Pattern{MustParsePattern("Bash(git push *)")}, Approvers: []string{"S1", "S2"}, RequesterMayApprove: &yes, Timeout: time.Hour, Because: "It leaves the house.", Source: "x:1"},
-		{Verdict: Ask, Patterns: []Pattern{MustParsePattern("Bash(terraform *)")}, Approvers: []string{"S2", "S3"}, Quorum: 2, RequesterMayApprove: &no, OnTimeout: DenyOnTimeout, Dangerous: true, Source: "x:2"},
-		{Verdict: Ask, Patterns: []Pattern{MustParsePattern("Bash(dropdb *)")}, Approvers: []string{"S4"}, Source: "x:3"},
-		{Verdict: Allow, Patterns: []Pattern{MustParsePattern("Bash(ls *)")}, Source: "x:4"},
-		{Verdict: Deny, Patterns: []Pattern{MustParsePattern("Bash(shred *)")}, Because: "It is gone for good.", Source: "x:5"},
+		{Verdict: Ask, Patterns: []Pattern{mustParse("Bash(git push *)")}, Approvers: []string{"S1", "S2"}, RequesterMayApprove: &yes, Timeout: time.Hour, Because: "It leaves the house.", Source: "x:1"},
+		{Verdict: Ask, Patterns: []Pattern{mustParse("Bash(terraform *)")}, Approvers: []string{"S2", "S3"}, Quorum: 2, RequesterMayApprove: &no, OnTimeout: DenyOnTimeout, Dangerous: true, Source: "x:2"},
+		{Verdict: Ask, Patterns: []Pattern{mustParse("Bash(dropdb *)")}, Approvers: []string{"S4"}, Source: "x:3"},
+		{Verdict: Allow, Patterns: []Pattern{mustParse("Bash(ls *)")}, Source: "x:4"},
+		{Verdict: Deny, Patterns: []Pattern{mustParse("Bash(shred *)")}, Because: "It is gone for good.", Source: "x:5"},
 	}, Terms{Approvers: []string{"S0"}, Timeout: 2 * time.Hour})
 	if err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@
 // and a folder as all that lies below it.
 //
 // A * in the last name of a path inside the workspace is expanded now, as Bash would, and every result is decided as
-// the program's word. Other wildcards and braces are asked, and may stand for any file that a rule denies.
+// the program's word. Other wildcards and braces are asked, and denied where they stand for a file that a rule denies.
 //
 // No rule allows what the text does not determine: substitutions and variables, here-documents except the plainest
 // (heredoc.go), functions, arithmetic, [[ ]], coprocesses, ~, invisible characters, text that does not parse, holds

@@ -137,7 +137,7 @@ func rulesOf(t testing.TB, name string) *Policy {
 			}
 			rule.Verdict = verdict
 			for _, text := range texts {
-				rule.Patterns = append(rule.Patterns, MustParsePattern(text.(string)))
+				rule.Patterns = append(rule.Patterns, mustParse(text.(string)))
 			}
 		}
 		list = append(list, rule)

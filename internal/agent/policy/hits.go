@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
 // hits reports whether a denying or asking pattern matches part i of a request: widely, where covers is narrow.
@@ -61,6 +63,9 @@ func (req *request) hitsUnit(p *Pattern, u *unit) (bool, string) {
 	doubt, known := "", u.reading != nil && u.reading.known()
 	for _, w := range args {
 		if w.glob || w.brace {
+			if req.script.finds(p.glob, u.dirs, w.text) {
+				return true, ""
+			}
 			doubt = w.text + " may stand for a file"
 		} else if !known && len(pathsIn(w.text)) >= maxPaths {
 			doubt = "one of its words may stand for many files"
@@ -75,6 +80,24 @@ func (req *request) hitsUnit(p *Pattern, u *unit) (bool, string) {
 		}
 	}
 	return false, doubt
+}
+
+// finds reports whether a word with wildcards or braces stands for a file of the workspace that the glob matches.
+func (s *script) finds(g *glob, dirs []string, word string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		if strings.HasPrefix(word, "/") {
+			dir = ""
+		}
+		pattern, in := below(s.root.resolved, path.Clean(dir+"/"+word))
+		files, _ := s.survey(s.root.resolved, false)
+		return in && slices.ContainsFunc(files, func(f string) bool {
+			ok, err := doublestar.Match(pattern, f)
+			if g.abs {
+				f = s.root.resolved + "/" + f
+			}
+			return ok && err == nil && g.hitsName(strings.ToLower(f))
+		})
+	})
 }
 
 // mayHold reports whether files matched by the glob lie below a command's folder, or whether that is unknown.

@@ -119,7 +119,7 @@ func TestMistakes(t *testing.T) {
 		for text := range strings.SplitSeq(tt.rules, " | ") {
 			text, projects, scoped := strings.Cut(text, "@")
 			verdict, pattern, _ := strings.Cut(text, " ")
-			r := Rule{Verdict: Verdict(verdict), Patterns: []Pattern{MustParsePattern(pattern)}}
+			r := Rule{Verdict: Verdict(verdict), Patterns: []Pattern{mustParse(pattern)}}
 			if scoped {
 				r.Projects = strings.Split(projects, ",")
 			}

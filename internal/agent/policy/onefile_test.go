@@ -75,7 +75,7 @@ func TestEditsBelowAFolder(t *testing.T) {
 	must(t, os.Symlink("a.go", filepath.Join(ws, "src", "same.go")))
 	must(t, os.Link(filepath.Join(ws, "src", "a.go"), filepath.Join(ws, "src", "twin.go")))
 	must(t, os.WriteFile(filepath.Join(ws, "src", "plain.go"), nil, 0o600))
-	below, all := MustParsePattern("Edit(src/**)"), MustParsePattern("Edit(**)")
+	below, all := mustParse("Edit(src/**)"), mustParse("Edit(**)")
 	for path, want := range map[string][2]bool{
 		"src/plain.go": {true, true}, "src/new/deep.go": {true, true}, "other.go": {false, true}, "src/run": {}, "src/same.go": {}, "src/twin.go": {},
 		"src/.env": {}, "src/Makefile": {}, ".git/config": {}, "src/../../x": {},
@@ -85,7 +85,7 @@ func TestEditsBelowAFolder(t *testing.T) {
 			t.Errorf("%s: %v, want %v", path, got, want)
 		}
 	}
-	if !Grants(MustParsePattern("Edit(src/run)"), call(t, ws, "Edit", in{"file_path": ws + "/src/run"})) || !Grants(MustParsePattern("Read(src/**)"), call(t, ws, "Read", in{"file_path": ws + "/src/run"})) {
+	if !Grants(mustParse("Edit(src/run)"), call(t, ws, "Edit", in{"file_path": ws + "/src/run"})) || !Grants(mustParse("Read(src/**)"), call(t, ws, "Read", in{"file_path": ws + "/src/run"})) {
 		t.Error("a permission for a program by its name, or to read, does not hold")
 	}
 }

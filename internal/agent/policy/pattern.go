@@ -143,15 +143,6 @@ func ParsePattern(s string) (Pattern, error) {
 	return p, nil
 }
 
-// MustParsePattern is ParsePattern for constant patterns. It panics on an error.
-func MustParsePattern(s string) Pattern {
-	p, err := ParsePattern(s)
-	if err != nil {
-		panic(err)
-	}
-	return p
-}
-
 // syntaxError is an error at a byte of a pattern's argument.
 type syntaxError struct {
 	at              int
@@ -174,18 +165,20 @@ func (p Pattern) names(tool string) bool {
 
 // wild matches s against a pattern in which * stands for any characters.
 func wild(pattern, s string) bool {
-	head, rest, star := strings.Cut(pattern, "*")
-	if !star {
-		return s == pattern
+	return strings.HasSuffix(s, pattern[strings.LastIndexByte(pattern, '*')+1:]) && inOrder(strings.Split(pattern, "*"), s)
+}
+
+// inOrder reports whether s is these parts in order, with any characters between them.
+func inOrder(parts []string, s string) bool {
+	last := len(parts) - 1
+	if last == 0 {
+		return s == parts[0]
 	}
-	s, ok := strings.CutPrefix(s, head)
-	for ok {
-		part, more, star := strings.Cut(rest, "*")
-		if !star {
-			return strings.HasSuffix(s, part)
+	s, ok := strings.CutPrefix(s, parts[0])
+	for _, part := range parts[1:last] {
+		if ok {
+			_, s, ok = strings.Cut(s, part)
 		}
-		_, s, ok = strings.Cut(s, part)
-		rest = more
 	}
-	return false
+	return ok && strings.HasSuffix(s, parts[last])
 }

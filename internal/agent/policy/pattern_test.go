@@ -7,6 +7,15 @@ import (
 	"testing"
 )
 
+// mustParse is ParsePattern for constant patterns.
+func mustParse(s string) Pattern {
+	p, err := ParsePattern(s)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
 func TestAPatternThatIsWrongSaysWhatToWrite(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -87,7 +96,7 @@ func TestAPatternIsTextInConfigurations(t *testing.T) {
 
 func TestPolicyThatCouldNeverMeanWhatItSays(t *testing.T) {
 	t.Parallel()
-	ls := []Pattern{MustParsePattern("Bash(ls)")}
+	ls := []Pattern{mustParse("Bash(ls)")}
 	for want, r := range map[string]Rule{
 		`deckhand.yaml:3:5: verdict "perhaps" is unknown; write allow, deny or ask`:   {Verdict: "perhaps", Patterns: ls, Source: "deckhand.yaml:3:5"},
 		"rule 1: the rule names no pattern; write one such as Bash(go test *)":        {Verdict: Allow},
@@ -217,7 +226,7 @@ func TestWordsOfACommand(t *testing.T) {
 		{"Edit(src/**)", "echo x > src/out", false},
 		{"WebFetch", "ls", false},
 	} {
-		ok, why := Covers(MustParsePattern(tt.pattern), bash(t, ws, tt.command))
+		ok, why := Covers(mustParse(tt.pattern), bash(t, ws, tt.command))
 		if ok != tt.want || !ok && why == "" {
 			t.Errorf("%s covers %q: %v (%s), want %v", tt.pattern, tt.command, ok, why, tt.want)
 		}

@@ -53,7 +53,7 @@ func someRule() *rapid.Generator[Rule] {
 	return rapid.Custom(func(t *rapid.T) Rule {
 		r := Rule{Verdict: rapid.SampledFrom([]Verdict{Allow, Ask, Deny}).Draw(t, "verdict")}
 		for _, s := range rapid.SliceOfN(rapid.SampledFrom(somePatterns), 1, 3).Draw(t, "patterns") {
-			r.Patterns = append(r.Patterns, MustParsePattern(s))
+			r.Patterns = append(r.Patterns, mustParse(s))
 		}
 		if rapid.Bool().Draw(t, "only in a") {
 			r.Projects = []string{"a"}
@@ -137,7 +137,7 @@ func TestCoversIsWhatAnAllowRuleDoes(t *testing.T) {
 	ws := workspace(t)
 	rapid.Check(t, func(t *rapid.T) {
 		c := someCall(ws).Draw(t, "call")
-		p := MustParsePattern(rapid.SampledFrom(somePatterns).Draw(t, "pattern"))
+		p := mustParse(rapid.SampledFrom(somePatterns).Draw(t, "pattern"))
 		ok, why := Covers(p, c)
 		d := (&Policy{Rules: []Rule{{Verdict: Allow, Patterns: []Pattern{p}}}}).Decide(c)
 		if ok && d.Verdict != Allow || !ok && d.Verdict == Allow && !strings.Contains(d.Rule, "default") {
@@ -152,7 +152,7 @@ func TestNoFileOutsideIsAllowed(t *testing.T) {
 	ws := workspace(t)
 	var list []Rule
 	for _, s := range []string{"Edit(**)", "Read(**)", "Edit", "Read", "*"} {
-		list = append(list, Rule{Verdict: Allow, Patterns: []Pattern{MustParsePattern(s)}})
+		list = append(list, Rule{Verdict: Allow, Patterns: []Pattern{mustParse(s)}})
 	}
 	p := &Policy{Rules: list}
 	names := rapid.SampledFrom([]string{"..", ".", "src", "out", "link", "dangling", "sub", "a.go", "", "secret", "etc", "ws", "~", "SRC"})

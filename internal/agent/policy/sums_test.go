@@ -78,7 +78,7 @@ func placedRule(t *testing.T, text, source string) Rule {
 	verdict, patterns, _ := strings.Cut(text, " ")
 	r.Verdict = Verdict(verdict)
 	for pattern := range strings.SplitSeq(patterns, ", ") {
-		r.Patterns = append(r.Patterns, MustParsePattern(pattern))
+		r.Patterns = append(r.Patterns, mustParse(pattern))
 	}
 	return r
 }
@@ -97,7 +97,7 @@ func TestWidth(t *testing.T) {
 		"Bash(./run.sh *)":    "nothing is known of ./run.sh",
 		"Bash(frobnicate **)": "any further words",
 	} {
-		got := MustParsePattern(pattern).Width()
+		got := mustParse(pattern).Width()
 		if (want == "") != (got == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", pattern, got, want)
 		}

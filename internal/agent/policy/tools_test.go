@@ -209,7 +209,7 @@ func TestNoUnjudgedInputIsAllowed(t *testing.T) {
 		}
 		c := Call{Tool: name, Input: raw, Workspace: ws}
 		all := &Policy{Rules: []Rule{{Verdict: Allow, Patterns: []Pattern{
-			MustParsePattern("Bash"), MustParsePattern("Read"), MustParsePattern("Edit"), MustParsePattern("WebFetch"), MustParsePattern("*"), MustParsePattern(name),
+			mustParse("Bash"), mustParse("Read"), mustParse("Edit"), mustParse("WebFetch"), mustParse("*"), mustParse(name),
 		}}}}
 		judged := tools[name]
 		if judged.params == nil {
