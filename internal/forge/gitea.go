@@ -18,6 +18,8 @@ const (
 	// settling is how long Gitea may take to find out whether branches conflict: until then it
 	// says of both that they cannot be merged.
 	settling = 5 * time.Second
+	// checking is what it says then to whoever merges, also when the base has just moved.
+	checking = "Please try again later"
 	// wip begins the title of a draft: Gitea has no other sign of it.
 	wip = "WIP: "
 )
@@ -365,6 +367,24 @@ func readyTitle(title string) string {
 }
 
 func (g *ofGitea) Merge(ctx context.Context, number int, m NewMerge) (string, error) {
+	for end := time.Now().Add(6 * g.settledIn); ; {
+		commit, err := g.merge(ctx, number, m)
+		if r := refusalOf(err); r == nil || r.message != checking || time.Now().After(end) {
+			return commit, err
+		}
+		now, lookErr := g.Pull(ctx, number)
+		if lookErr != nil || now.State != Open || now.Head != m.Head || now.Mergeable == MergeConflict {
+			return commit, err
+		}
+		select {
+		case <-time.After(g.settledIn / 5):
+		case <-ctx.Done():
+			return commit, err
+		}
+	}
+}
+
+func (g *ofGitea) merge(ctx context.Context, number int, m NewMerge) (string, error) {
 	_, _, err := g.api(ctx).MergePullRequest(g.owner, g.name, int64(number), gitea.MergePullRequestOption{
 		Style: gitea.MergeStyle(m.Method), HeadCommitId: m.Head, Title: m.Title, Message: m.Message,
 	})

@@ -1,12 +1,16 @@
 package forge
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	playforge "deckhand/internal/playground/forge"
 )
@@ -15,7 +19,8 @@ import (
 func TestThePlaygroundsForge(t *testing.T) {
 	t.Parallel()
 	contract(t, world{
-		token: func(login string) string { return "playground-" + login },
+		settledIn: 100 * time.Millisecond,
+		token:     func(login string) string { return "playground-" + login },
 		make: func(t *testing.T) string {
 			t.Helper()
 			from, dir := t.TempDir(), t.TempDir()
@@ -27,7 +32,7 @@ func TestThePlaygroundsForge(t *testing.T) {
 				t.Fatal(err)
 			}
 			mux := http.NewServeMux()
-			server := httptest.NewServer(mux)
+			server := httptest.NewServer(checkingFirst(mux))
 			t.Cleanup(server.Close)
 			f, err := playforge.New(filepath.Clean(dir), func() string { return server.URL })
 			if err != nil {
@@ -49,5 +54,23 @@ func TestThePlaygroundsForge(t *testing.T) {
 			}
 			_ = response.Body.Close()
 		},
+	})
+}
+
+// checkingFirst answers the first time that something is to be merged as Gitea does while it finds out whether that is
+// possible.
+func checkingFirst(forge http.Handler) http.Handler {
+	var asked sync.Map
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/merge") {
+			body, err := io.ReadAll(r.Body)
+			if _, again := asked.LoadOrStore(r.URL.Path+string(body), true); err != nil || !again {
+				w.WriteHeader(http.StatusMethodNotAllowed)
+				_, _ = io.WriteString(w, `{"message": "`+checking+`"}`) // the caller sees it
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		forge.ServeHTTP(w, r)
 	})
 }

@@ -24,6 +24,8 @@ type world struct {
 	make  func(t *testing.T) (url string) // with one branch main that holds firstFiles
 	token func(login string) string
 	log   func(t *testing.T, s *site, branch, text string) // sets a red check that has a log; nil if it cannot
+	// settledIn is what takes the place of settling, if it knows at once what can be merged.
+	settledIn time.Duration
 }
 
 var firstFiles = map[string]string{"a.txt": "one\ntwo\nthree\n", "README.md": "A boathouse.\n"}
@@ -117,7 +119,9 @@ func (s *site) by(t *testing.T, c Config) Repository {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.(*ofGitea).settledIn = 100 * time.Millisecond
+	if s.settledIn != 0 {
+		r.(*ofGitea).settledIn = s.settledIn
+	}
 	return r
 }
 
