@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -247,14 +248,8 @@ func (p *Policy) part(req *request, i int, silent bool) finding {
 
 func (v Verdict) of(p *Pattern) string { return string(v) + " " + p.text }
 
-func first(s ...string) string {
-	for _, x := range s {
-		if x != "" {
-			return x
-		}
-	}
-	return ""
-}
+// first is the first of the texts that is not empty.
+var first = cmp.Or[string]
 
 // fallback applies where no rule decides.
 func (req *request) fallback(i int, why string) finding {

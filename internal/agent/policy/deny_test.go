@@ -47,3 +47,18 @@ func TestADenyRuleLeavesOtherCommandsAlone(t *testing.T) {
 		}
 	}
 }
+
+// Words that would take long to compare with the files cost no time, whatever the files are called.
+func TestManyBracesAndWildcardsTakeNoTime(t *testing.T) {
+	t.Parallel()
+	ws := workspace(t)
+	if err := os.WriteFile(filepath.Join(ws, strings.Repeat("a", 60)+".env"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := rules(t, "deny Read(*.env)", "allow Bash")
+	for _, word := range []string{strings.Repeat("{a,a}", 60), strings.Repeat("{a,", 60) + strings.Repeat("}", 60), strings.Repeat("*a", 60) + "b", strings.Repeat("**/", 60) + "b"} {
+		if d := p.Decide(bash(t, ws, "cat "+word)); d.Verdict == Allow {
+			t.Errorf("%.20s…: %s", word, d.Verdict)
+		}
+	}
+}

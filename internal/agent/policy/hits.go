@@ -82,22 +82,40 @@ func (req *request) hitsUnit(p *Pattern, u *unit) (bool, string) {
 	return false, doubt
 }
 
-// finds reports whether a word with wildcards or braces stands for a file of the workspace that the glob matches.
+// Bounds of finds: the braces and wildcards of a word, and the files that it is compared with.
+const maxBraces, maxWildcards, maxMatched = 3, 8, 1000
+
+// finds reports whether a word with wildcards or braces stands for a file of the workspace that the glob matches. It
+// is false for what would take long to find out.
 func (s *script) finds(g *glob, dirs []string, word string) bool {
+	if strings.Count(word, "{") > maxBraces || strings.Count(word, "*")+strings.Count(word, "?")+strings.Count(word, "[") > maxWildcards {
+		return false
+	}
 	return slices.ContainsFunc(dirs, func(dir string) bool {
 		if strings.HasPrefix(word, "/") {
 			dir = ""
 		}
 		pattern, in := below(s.root.resolved, path.Clean(dir+"/"+word))
-		files, _ := s.survey(s.root.resolved, false)
-		return in && slices.ContainsFunc(files, func(f string) bool {
+		return in && slices.ContainsFunc(s.matched(g), func(f string) bool {
 			ok, err := doublestar.Match(pattern, f)
+			return ok && err == nil
+		})
+	})
+}
+
+// matched lists, once, files of the workspace that a glob matches.
+func (s *script) matched(g *glob) []string {
+	if _, done := s.globbed[g]; !done {
+		files, _ := s.survey(s.root.resolved, false)
+		list := slices.DeleteFunc(slices.Clone(files), func(f string) bool {
 			if g.abs {
 				f = s.root.resolved + "/" + f
 			}
-			return ok && err == nil && g.hitsName(strings.ToLower(f))
+			return !g.hitsName(strings.ToLower(f))
 		})
-	})
+		s.globbed[g] = list[:min(len(list), maxMatched)]
+	}
+	return s.globbed[g]
 }
 
 // mayHold reports whether files matched by the glob lie below a command's folder, or whether that is unknown.

@@ -159,9 +159,6 @@ func (s *script) survey(folder string, onlyTracked bool) (files []string, over b
 	if err != nil {
 		return nil, true
 	}
-	if s.surveys == nil {
-		s.surveys = map[string][]string{}
-	}
 	s.surveys[folder] = files
 	return files, len(files) > mostSearched
 }

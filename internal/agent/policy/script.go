@@ -35,6 +35,7 @@ type script struct {
 	stmts      int  // how many statements were seen
 	concurrent bool // some run concurrently
 	surveys    map[string][]string
+	globbed    map[*glob][]string
 }
 
 // unit is one action of a script, which the rules decide separately: a simple command, the opening of a file by a
@@ -87,7 +88,7 @@ func parseShell(src string) (f *syntax.File, doubt string) {
 
 // readScript parses a command line. dirs are the folders where it may start; nil means unknown.
 func readScript(src string, rt root, dirs []string) *script {
-	s := &script{src: strings.TrimSpace(src), start: dirs, root: rt}
+	s := &script{src: strings.TrimSpace(src), start: dirs, root: rt, surveys: map[string][]string{}, globbed: map[*glob][]string{}}
 	switch {
 	case len(src) > maxCommand:
 		s.hard = "the command is too long to be judged"
