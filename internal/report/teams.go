@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -33,10 +34,7 @@ func (b teamLedger) Costs(ctx context.Context, q ledger.CostQuery) (ledger.CostR
 		lines[sum.Key] = sum
 	}
 	r.Lines = slices.SortedFunc(maps.Values(lines), func(x, y ledger.CostLine) int {
-		if x.MicroUSD != y.MicroUSD {
-			return compare(y.MicroUSD, x.MicroUSD)
-		}
-		return strings.Compare(x.Key, y.Key)
+		return cmp.Or(compare(y.MicroUSD, x.MicroUSD), strings.Compare(x.Key, y.Key))
 	})
 	return r, err
 }

@@ -58,6 +58,9 @@ type Process struct {
 	exit       *ExitError
 }
 
+// stderrTail is how much of what the CLI writes to stderr is kept, in bytes.
+const stderrTail = 16 << 10
+
 // Start starts the CLI and returns once the program runs, or could not be
 // started; nothing of it has been awaited or sent by then. ctx bounds only the
 // start. The caller must see to it that the process ends, by [Process.Stop] or
@@ -101,7 +104,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	p := &Process{
 		o: o, log: o.Logger.With(zap.String("session", o.SessionID)),
 		reaper: cmd, orders: orders, report: bufio.NewReader(report), stdout: stdout, stderr: stderr,
-		tail: newTail(16 << 10), version: o.Version, session: o.SessionID,
+		tail: newTail(stderrTail), version: o.Version, session: o.SessionID,
 		out: newQueue(), in: newWriter(stdin, o.WriteTimeout), calls: newCalls(), life: newLiveness(time.Now()),
 		stopping: make(chan struct{}), killed: make(chan struct{}), done: make(chan struct{}),
 		readerDone: make(chan struct{}), stderrDone: make(chan struct{}),

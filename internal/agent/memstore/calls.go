@@ -108,8 +108,8 @@ func (b *Store) RecentOutput(ctx context.Context, teamID, project, model string)
 	if err := b.lock(ctx); err != nil {
 		return 0, err
 	}
-	calls := 0
 	defer b.mu.Unlock()
+	calls := 0
 	for _, e := range slices.Backward(b.ledger) {
 		t := b.threads[b.turns[e.TurnID-1].ThreadID-1]
 		if e.Kind == kindCall && e.Model == model && t.TeamID == teamID && t.Project == project && calls < 100 {

@@ -3,6 +3,8 @@ package costs
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"go.uber.org/zap"
@@ -27,7 +29,9 @@ func (a *Accountant) Answer(ctx context.Context, user string, at view.Place, wor
 	asker := askerOf(user, at)
 	q, err := report.Parse(words, c)
 	if err != nil {
-		c.Projects = a.usable(ctx, asker) // the sentence lists them
+		c.Projects = a.usable(ctx, asker) // the sentence lists them, and their teams
+		c.Teams = maps.Clone(c.Teams)
+		maps.DeleteFunc(c.Teams, func(project, _ string) bool { return !slices.Contains(c.Projects, project) })
 		if _, again := report.Parse(words, c); again != nil {
 			err = again
 		}
