@@ -132,6 +132,10 @@ func TestWhatIsNotAnswered(t *testing.T) {
 	if refused == nil || refused.Reason != "costs by user" || err != nil || len(h.told) != 1 || len(h.sent()) != 0 {
 		t.Errorf("%v, %v, told %q, sent %v", refused, err, h.told, h.sent())
 	}
+	h.c.Teams = map[string]string{"web": "Platform", "secret": "Hidden"}
+	if _, _, err := h.Answer(t.Context(), slack.UserLinus, at, "for team Nobody"); err != nil || len(h.told) != 2 || !strings.Contains(h.told[1], "Platform") || strings.Contains(h.told[1], "Hidden") {
+		t.Errorf("%q, %v", h.told, err)
+	}
 }
 
 // TestAnAnswerIsShownInWhatSlackTakes: without its chart, then as plain text; a chart
