@@ -193,32 +193,6 @@ func (a router) onSubmission(ctx context.Context, in *Incoming) (outcome string,
 	return sent.about(ctx, in, approval, approvals.Decision{ApprovalID: approval.ID, By: in.Row.UserID, Via: "modal", Status: approvals.Allowed, Seen: seen})
 }
 
-func (a decider) onApproveClick(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {
-	if approval.Kind == approvals.Question {
-		return "", fmt.Errorf("approval %s is a question and cannot be approved without an answer", approval.ID)
-	}
-	if approval.Terms.Dangerous {
-		// The second step: what the policy calls dangerous is never one click away.
-		return a.openForm(ctx, in, approval, view.Confirm{Approval: approval})
-	}
-	return a.decide(ctx, in, approval, d)
-}
-
-func (a decider) onDenyClick(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {
-	d.Status = approvals.Denied
-	return a.decide(ctx, in, approval, d)
-}
-
-// answered takes the answers to a question from a click or a form.
-func (a decider) answered(inputs func(*Incoming) view.Inputs) func(context.Context, *Incoming, approvals.Approval, approvals.Decision) (string, error) {
-	return func(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {
-		if d.Answer, err = view.Answers(approval, inputs(in)); err != nil {
-			return a.incomplete(in, err)
-		}
-		return a.decide(ctx, in, approval, d)
-	}
-}
-
 func (a decider) onViewClick(ctx context.Context, in *Incoming, approval approvals.Approval, _ approvals.Decision) (outcome string, err error) {
 	who := in.person()
 	who.ChannelID, who.Project = approval.ChannelID, approval.Project
@@ -228,16 +202,24 @@ func (a decider) onViewClick(ctx context.Context, in *Incoming, approval approva
 	return "viewed", a.open(ctx, in, view.WholeInput{Approval: approval})
 }
 
-func (a decider) onReasonSubmission(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {
-	d.Status, d.Reason = approvals.Denied, strings.TrimSpace(in.Submission.Inputs[view.ReasonBlock][view.ReasonAction].Value)
-	return a.decide(ctx, in, approval, d)
-}
-
-func (a decider) onConfirmSubmission(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {
-	if !view.ParseConfirm(in.Submission.Inputs) {
-		a.Answer(in, "Nothing was approved: the box was not ticked.")
-		return "not confirmed", nil
+// turnPage shows another part of a request's input in the modal that shows one.
+func (a decider) turnPage(ctx context.Context, in *Incoming) (outcome string, err error) {
+	page, ok := view.ParseInputPage(in.Click.Value)
+	if !ok {
+		return "", fmt.Errorf("the button's value is not a page: %q", in.Click.Value)
 	}
-	d.Confirmed = true
-	return a.decide(ctx, in, approval, d)
+	approval, err := a.c.Store.ApprovalByID(ctx, page.ApprovalID)
+	if err != nil {
+		return "", err
+	}
+	p := in.person()
+	p.ChannelID, p.Project = approval.ChannelID, approval.Project
+	if a.refuses(ctx, in, p, access.See) {
+		return "refused", nil
+	}
+	if a.mayDecide(ctx, p, approval) != nil && !a.isThere(ctx, p.UserID, approval.ChannelID, approval.RequestedBy) {
+		a.Answer(in, a.recordRefusal(ctx, p, access.See, notThere).Sentence)
+		return "refused", nil
+	}
+	return "viewed", a.screen.Update(ctx, in, in.Click.Window, view.WholeInput{Approval: approval, Page: page.Page})
 }

@@ -432,6 +432,55 @@ func (a router) onCostsCommand(ctx context.Context, in *Incoming, words string) 
 	return outcome, err
 }
 
+func (a prompter) onStopClick(ctx context.Context, in *Incoming) (outcome string, err error) {
+	turnID, err := strconv.ParseInt(in.Click.Value, 10, 64)
+	if err != nil {
+		return "", fmt.Errorf("the Stop button's value is not a turn: %w", err)
+	}
+	thread, err := a.c.Store.ThreadOfRunningTurn(ctx, turnID)
+	gone := errors.Is(err, pg.ErrNotFound) || (err == nil && thread.ChannelID != in.Row.ChannelID)
+	var here agent.TurnView
+	if err != nil && !gone {
+		// The database is away. What runs here can be stopped all the same.
+		if here = a.screen.Running(turnID); here.ID == 0 || here.Thread.ChannelID != in.Row.ChannelID {
+			return "", err
+		}
+		thread = threads.Thread{ID: here.ThreadID, Project: here.Project}
+	}
+	if a.refuses(ctx, in, in.at(thread), access.Stop) {
+		return "refused", nil
+	}
+	if gone {
+		a.Answer(in, "This turn has ended already.")
+		return "nothing to stop", nil
+	}
+	if here.ID == 0 {
+		return a.stop(ctx, thread.Key(), in.Row.UserID, "")
+	}
+	if running, err := a.agent.Stop(ctx, thread, in.Row.UserID); err != nil || !running {
+		return "", err
+	}
+	return "stopped", nil
+}
+
+// onNativeStop stops a thread's turn for whoever pressed Slack's own Stop button, if they
+// may press ours.
+func (a router) onNativeStop(ctx context.Context, in *Incoming) (outcome string, err error) {
+	key := in.Row.Key()
+	who, err := a.personHere(ctx, in)
+	if err != nil {
+		return "", err
+	}
+	if a.refuses(ctx, in, who, access.Stop) {
+		return "refused", nil
+	}
+	outcome, err = a.stop(ctx, key, in.Row.UserID, "")
+	if outcome == "nothing to stop" {
+		a.screen.Left(key) // the button was a dead process's
+	}
+	return outcome, err
+}
+
 // stop interrupts the thread's turn for a person who is authorised to. Where none runs, the
 // message with that ts, if there is one, may be given to the model all the same.
 func (a *Chat) stop(ctx context.Context, key threads.ThreadKey, user, ts string) (outcome string, err error) {

@@ -104,6 +104,32 @@ func (a router) handle(ctx context.Context, in *Incoming) (outcome string, err e
 	return "", nil
 }
 
+// Answer tells the person who said or clicked something, and nobody else: when the
+// envelope is finished, where it is one that lasts, so that it is told whatever happens.
+func (a *Chat) Answer(in *Incoming, sentence string) {
+	switch {
+	case in.Row.ChannelID == "" && in.Click == nil:
+	case in.Row.ChannelID == "": // on the home tab, or in a modal
+		a.screen.Direct(in.Row.UserID, view.Sentence(sentence))
+	case in.Lasts:
+		in.Told = append(in.Told, inbox.Whisper{ChannelID: in.Row.ChannelID, ThreadTS: in.Row.ThreadTS, UserID: in.Row.UserID, Sentence: sentence})
+	default:
+		a.reply(in, view.Sentence(sentence))
+	}
+}
+
+// reply answers the person who said or clicked something where they did, so that nobody else sees
+// it.
+func (a *Chat) reply(in *Incoming, page view.Page) {
+	a.screen.Whisper(Where{in.Row.ChannelID, in.Row.ThreadTS}, in.Row.UserID, page, nil)
+}
+
+// open opens a window for who clicked.
+func (a *Chat) open(ctx context.Context, in *Incoming, form view.Form) error {
+	_, err := a.screen.Open(ctx, in, form)
+	return err
+}
+
 // finish marks the envelope as dealt with, and tells the person what is to be told of it.
 func (a keeper) finish(ctx context.Context, id int64, in *Incoming, outcome string) {
 	if outcome == waits {
