@@ -15,7 +15,6 @@ import (
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/attachment"
 	"deckhand/internal/store/inbox"
-	"deckhand/internal/store/turns"
 	"deckhand/internal/workspace"
 )
 
@@ -55,27 +54,6 @@ func (a attached) refusal() string {
 		rest = " The rest was taken."
 	}
 	return strings.Join(a.refused, " ") + rest
-}
-
-// withFiles begins a turn whose prompt may have files: they are fetched first, beside the
-// loop. A prompt that is nothing but files that cannot be had gets no answer but that.
-func (w *worker) withFiles(ctx context.Context, row turns.Turn, prompt inbox.Prompt, promptUUID, text string, shown bool) (begun bool, err error) {
-	a, err := w.attach(ctx, prompt, shown)
-	if _, ok := errors.AsType[*stopError](err); ok {
-		return false, w.stopCold(ctx)
-	}
-	if err != nil {
-		return false, err
-	}
-	refusal := a.refusal()
-	if refusal != "" && a.taken == 0 && strings.HasSuffix(prompt.Text, NoWords) {
-		return false, w.giveUp(ctx, row, TurnFailed, PromptFailed, refusal)
-	}
-	if refusal != "" && row.Attempt == 1 { // else they were told
-		w.say(ctx, refusal)
-	}
-	w.beginTurn(row, prompt, promptUUID, a.note+text, a.blocks...)
-	return true, nil
 }
 
 // attach fetches a prompt's files and lays them into the thread's inbox. shown says that

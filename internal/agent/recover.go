@@ -86,7 +86,7 @@ func (w *worker) recover(ctx context.Context) error {
 		return err
 	}
 	shown := old.Parking == turns.Unparked && w.session.recalls == ""
-	_, err = w.withFiles(ctx, row, prompt, turns.AttemptUUID(prompt.UUID, row.Attempt), note+prompt.Text, shown)
+	_, err = w.beginWithFiles(ctx, row, prompt, turns.AttemptUUID(prompt.UUID, row.Attempt), note+prompt.Text, shown)
 	return err
 }
 

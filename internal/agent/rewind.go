@@ -123,35 +123,6 @@ func rewindTo(h store.History, turn int64) (to store.Past, words string, ok bool
 	return to, "", false
 }
 
-// openWorkspace makes the thread's folder if it is missing.
-func (w *worker) openWorkspace(ctx context.Context) error {
-	dir, told, err := w.place.Workspace(ctx, w.thread, w.project)
-	for taken := (*workspace.TakenError)(nil); errors.As(err, &taken) && ctx.Err() == nil; {
-		// Its name is kept before anything has it.
-		if err := w.store.SetBranch(ctx, w.heldLease(), taken.Free); err != nil {
-			return err
-		}
-		w.thread.Branch = taken.Free
-		dir, told, err = w.place.Workspace(ctx, w.thread, w.project)
-	}
-	if err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return &startError{sentence: "The workspace is not ready: " + err.Error() + ". Ask an admin to look at the project in deckhand.yaml.", err: err}
-	}
-	if dir != w.thread.Workspace || w.thread.WorkspaceReplica != w.replica {
-		if err := w.store.SetWorkspace(ctx, w.heldLease(), dir); err != nil {
-			return err
-		}
-		w.thread.Workspace, w.thread.WorkspaceReplica = dir, w.replica
-	}
-	for _, sentence := range told {
-		w.say(ctx, sentence)
-	}
-	return nil
-}
-
 // saveState saves what the folder is after the last turn of the history, and reads that again.
 func (w *worker) saveState(ctx context.Context, h store.History) (store.History, error) {
 	if err := w.place.Publish(ctx, w.thread, w.project, workspace.PublishTime); err != nil {

@@ -99,6 +99,35 @@ type startError struct {
 func (e *startError) Error() string { return "start the session: " + e.err.Error() }
 func (e *startError) Unwrap() error { return e.err }
 
+// openWorkspace makes the thread's folder if it is missing.
+func (w *worker) openWorkspace(ctx context.Context) error {
+	dir, told, err := w.place.Workspace(ctx, w.thread, w.project)
+	for taken := (*workspace.TakenError)(nil); errors.As(err, &taken) && ctx.Err() == nil; {
+		// Its name is kept before anything has it.
+		if err := w.store.SetBranch(ctx, w.heldLease(), taken.Free); err != nil {
+			return err
+		}
+		w.thread.Branch = taken.Free
+		dir, told, err = w.place.Workspace(ctx, w.thread, w.project)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return &startError{sentence: "The workspace is not ready: " + err.Error() + ". Ask an admin to look at the project in deckhand.yaml.", err: err}
+	}
+	if dir != w.thread.Workspace || w.thread.WorkspaceReplica != w.replica {
+		if err := w.store.SetWorkspace(ctx, w.heldLease(), dir); err != nil {
+			return err
+		}
+		w.thread.Workspace, w.thread.WorkspaceReplica = dir, w.replica
+	}
+	for _, sentence := range told {
+		w.say(ctx, sentence)
+	}
+	return nil
+}
+
 func (w *worker) startSession(ctx context.Context) error {
 	if err := w.openWorkspace(ctx); err != nil {
 		return err

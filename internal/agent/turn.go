@@ -106,7 +106,7 @@ func (w *worker) nextTurn(ctx context.Context) error {
 	if err != nil || !ok {
 		return err
 	}
-	if begun, err := w.withFiles(ctx, row, prompt, prompt.UUID, prompt.Text, false); err != nil || begun {
+	if begun, err := w.beginWithFiles(ctx, row, prompt, prompt.UUID, prompt.Text, false); err != nil || begun {
 		return err
 	}
 	return w.nextTurn(ctx)
@@ -127,6 +127,27 @@ func (w *worker) startFailed(ctx context.Context, p inbox.Prompt, err error, sto
 	}
 	w.log.Error("start the session", zap.Error(start.err))
 	return refuse(ctx, givenUp(p, start.sentence))
+}
+
+// beginWithFiles begins a turn whose prompt may have files: they are fetched first, beside the
+// loop. A prompt that is nothing but files that cannot be had gets no answer but that.
+func (w *worker) beginWithFiles(ctx context.Context, row turns.Turn, prompt inbox.Prompt, promptUUID, text string, shown bool) (begun bool, err error) {
+	a, err := w.attach(ctx, prompt, shown)
+	if _, ok := errors.AsType[*stopError](err); ok {
+		return false, w.stopCold(ctx)
+	}
+	if err != nil {
+		return false, err
+	}
+	refusal := a.refusal()
+	if refusal != "" && a.taken == 0 && strings.HasSuffix(prompt.Text, NoWords) {
+		return false, w.giveUp(ctx, row, TurnFailed, PromptFailed, refusal)
+	}
+	if refusal != "" && row.Attempt == 1 { // else they were told
+		w.say(ctx, refusal)
+	}
+	w.beginTurn(row, prompt, promptUUID, a.note+text, a.blocks...)
+	return true, nil
 }
 
 func (w *worker) beginTurn(row turns.Turn, prompt inbox.Prompt, promptUUID, text string, files ...claude.Block) {
