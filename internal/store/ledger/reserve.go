@@ -67,7 +67,7 @@ func reserve(ctx context.Context, conn *pgxpool.Conn, c OpenCall, budgets []Call
 	if err := conn.SendBatch(ctx, &look).Close(); err != nil {
 		return err
 	}
-	if err := admit(c, budgets, states); err != nil {
+	if err := fits(c, budgets, states); err != nil {
 		_, failed := conn.Exec(ctx, `ROLLBACK`)
 		return cmp.Or(failed, err)
 	}
@@ -81,8 +81,8 @@ func reserve(ctx context.Context, conn *pgxpool.Conn, c OpenCall, budgets []Call
 	return cmp.Or(conn.SendBatch(ctx, &record).Close(), result)
 }
 
-// admit decides by the budgets' states, in order.
-func admit(c OpenCall, budgets []CallBudget, states []BudgetState) error {
+// fits returns why the call may not leave now, by the budgets' states, in order; nil if it may.
+func fits(c OpenCall, budgets []CallBudget, states []BudgetState) error {
 	var wait error
 	for i, state := range states {
 		b := budgets[i]
