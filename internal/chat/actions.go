@@ -19,7 +19,9 @@ type action struct {
 	// lasts says that it changes something: its envelope is committed before it is
 	// acknowledged. The others only open something.
 	lasts bool
-	do    handler
+	// prompt says that its click is work, like a message: its row of the inbox has to be there first.
+	prompt bool
+	do     handler
 	// about acts on the approval that the button's value names, which stands on the card, or
 	// a copy of it, on which the button was. d is the decision that the button could make.
 	about decision
@@ -65,6 +67,9 @@ type table struct {
 // Changes reports whether a button changes something; the others only open something.
 func (a *Chat) Changes(action string) bool { return a.table.actions[action].lasts }
 
+// IsPrompt reports whether a button's click is work; see action.
+func (a *Chat) IsPrompt(action string) bool { return a.table.actions[action].prompt }
+
 func newTable(a *Chat) table {
 	d, w, s, b, p, h, c := decider{a}, prompter{a}, &viewer{a, make(chan struct{}, readAtOnce)}, budgeter{a}, puller{a}, tab{a}, connector{a}
 	actions := map[string]action{
@@ -82,10 +87,10 @@ func newTable(a *Chat) table {
 		view.ActionViewPage:      {do: d.turnPage},
 
 		view.ActionStop:        {lasts: true, do: w.onStopClick},
-		view.ActionContinue:    {lasts: true, do: w.onContinueClick},
+		view.ActionContinue:    {lasts: true, prompt: true, do: w.onContinueClick},
 		view.ActionSendNow:     {lasts: true, do: w.onQueueClick},
 		view.ActionDrop:        {lasts: true, do: w.onQueueClick},
-		view.ActionSay:         {lasts: true, do: router{a}.onSayClick},
+		view.ActionSay:         {lasts: true, prompt: true, do: router{a}.onSayClick},
 		view.ActionPickProject: {lasts: true, do: w.onPickClick},
 		view.ActionInstead:     {lasts: true, do: w.onInsteadClick},
 		view.ActionFeedback:    {lasts: true, do: rater{a}.onFeedbackClick},
@@ -97,9 +102,9 @@ func newTable(a *Chat) table {
 		view.ActionStepsBack:   {do: s.onStepsClick},
 		view.ActionStepPage:    {do: s.onStepsClick},
 
-		view.ActionOpenPull:    {lasts: true, do: p.onOpenPullClick},
-		view.ActionAddressPull: {lasts: true, do: p.onPullClick},
-		view.ActionMergePull:   {lasts: true, do: p.onPullClick},
+		view.ActionOpenPull:    {lasts: true, prompt: true, do: p.onOpenPullClick},
+		view.ActionAddressPull: {lasts: true, prompt: true, do: p.onPullClick},
+		view.ActionMergePull:   {lasts: true, prompt: true, do: p.onPullClick},
 		view.ActionConnect:     {do: c.onConnectClick},
 		view.ActionDisconnect:  {lasts: true, do: c.onDisconnectClick},
 		view.ActionRevoke:      {lasts: true, do: granter{a}.onRevokeClick},

@@ -48,7 +48,7 @@ func (a *gate) Broadcasts(project string, k threads.ThreadKey) bool {
 }
 
 // isCopy reports whether a message is a copy of an approval's card.
-func (a *Chat) isCopy(ctx context.Context, ap approvals.Approval, channel, ts string) (bool, error) {
+func (a router) isCopy(ctx context.Context, ap approvals.Approval, channel, ts string) (bool, error) {
 	posts, err := a.c.Store.Posts(ctx, outbox.CardPost, ap.CardID)
 	return slices.ContainsFunc(copiesIn(posts), func(c outbox.PostedMessage) bool {
 		return c.ChannelID == channel && (c.TS == ts || c.TS == "") // it is not known yet while it is being posted

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
 	"deckhand/internal/access"
@@ -139,12 +138,6 @@ const (
 	EventStop  Event = "stop"
 	EventReact Event = "react"
 )
-
-// IsPrompt reports whether a click is work: it becomes a row that has to be there first.
-func (in *Incoming) IsPrompt() bool {
-	works := []string{view.ActionContinue, view.ActionSay, view.ActionOpenPull, view.ActionAddressPull, view.ActionMergePull}
-	return in.Click != nil && slices.Contains(works, in.Click.Action)
-}
 
 func (in *Incoming) person() person {
 	return person{TeamID: in.UserTeam, UserID: in.Row.UserID, ChannelID: in.Row.ChannelID, Via: string(in.Row.Kind)}

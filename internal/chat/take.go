@@ -59,7 +59,7 @@ func (a *Chat) Take(ctx context.Context, in *Incoming, ack Ack) {
 		case in.Transient:
 			ack(ctx, nil)
 			a.Act(ctx, in)
-		case in.Click != nil && !in.IsPrompt():
+		case in.Click != nil && !a.IsPrompt(in.Click.Action):
 			// A decision is committed before it has any effect, so it need not wait for
 			// the inbox: the person does, for the tool.
 			var outcome string

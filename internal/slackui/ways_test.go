@@ -446,7 +446,7 @@ func (m *matrix) act(e envelope) string {
 	if err != nil || in == nil {
 		m.t.Fatalf("decode: %v %v", in, err)
 	}
-	if in.Message != nil || in.Command != nil || in.Event != "" || in.IsPrompt() {
+	if in.Message != nil || in.Command != nil || in.Event != "" || in.Click != nil && m.app.IsPrompt(in.Click.Action) {
 		id, _, err := m.db.Receive(m.t.Context(), in.Row)
 		if err != nil {
 			m.t.Fatal(err)
