@@ -56,7 +56,8 @@ func InsteadOf(form, state string) string {
 	return ""
 }
 
-// table is all that people can say and press: a new button is an entry here, and how it looks.
+// table is all that people can say and press: a new button is an id in view/actions.go, where Stays and Asks
+// tell what else is to be known of it, an entry here, and how it looks, in slackui/render.
 // What is not among the actions does nothing by itself, and is read when another one is pressed.
 type table struct {
 	commands commands

@@ -260,7 +260,7 @@ func abandoned(m slack.Message, left bool, sentence string) (page render.Page, c
 		if buttons, ok := b.(*slack.ActionBlock); ok && buttons.Elements != nil {
 			rest := slices.DeleteFunc(slices.Clone(buttons.Elements.ElementSet), func(e slack.BlockElement) bool {
 				b, ok := e.(*slack.ButtonBlockElement)
-				return !ok || b.ActionID != view.ActionSteps && b.ActionID != view.ActionDiff // which show, and change nothing
+				return !ok || !view.Stays(b.ActionID)
 			})
 			changed = changed || len(rest) < len(buttons.Elements.ElementSet)
 			if len(rest) > 0 {

@@ -274,7 +274,7 @@ func (p *poster) Asks(ctx context.Context, channel, ts string) (bool, error) {
 		actions, ok := b.(*slack.ActionBlock)
 		return ok && actions.Elements != nil && slices.ContainsFunc(actions.Elements.ElementSet, func(e slack.BlockElement) bool {
 			button, ok := e.(*slack.ButtonBlockElement)
-			return ok && slices.Contains([]string{view.ActionApprove, view.ActionDeny, view.ActionDenyReason, view.ActionAnswer}, button.ActionID)
+			return ok && view.Asks(button.ActionID)
 		})
 	}), err
 }

@@ -81,6 +81,18 @@ func ActionOf(id string) string {
 	return action
 }
 
+// Asks reports whether a button tells that a card waits: each card that does has such a one.
+func Asks(action string) bool {
+	switch action {
+	case ActionApprove, ActionDeny, ActionDenyReason, ActionAnswer:
+		return true
+	}
+	return false
+}
+
+// Stays reports whether a button stays below a turn that is over or was left: it shows, and changes nothing.
+func Stays(action string) bool { return action == ActionSteps || action == ActionDiff }
+
 // ParseMore is the action and the value of an entry of the menu beside a request's buttons.
 func ParseMore(entry string) (action, value string) {
 	action, value, _ = strings.Cut(entry, " ")
