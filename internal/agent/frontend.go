@@ -13,10 +13,11 @@ import (
 	"deckhand/internal/store/threads"
 )
 
-// Frontend is where people see a thread's work: slackui implements it. Every
-// method returns at once and may be called from any worker's goroutine; the
-// frontend coalesces, paces and retries on its own time, so that a slow Slack
-// never holds a worker up.
+// Frontend is where people see a thread's work: package chat implements it
+// (chat/frontend.go), and hands turns to its Screen, which is slackui's
+// (slackui/turns.go). Every method returns at once and may be called from any
+// worker's goroutine; the frontend coalesces, paces and retries on its own time,
+// so that a slow Slack never holds a worker up.
 type Frontend interface {
 	// ShowTurn shows the turn as it stands now. The latest call wins; calls for
 	// one turn come from one goroutine, in order. After a call with State.Ended()

@@ -24,6 +24,10 @@ const GoesOn = "The work goes on below."
 
 // recover goes on with the turn that a dead process of this thread left running, or that
 // was parked and is woken. One that sleeps has the worker go to sleep, too.
+//
+// ensureSession restores folder and conversation, [turns.Store.ContinueTurn] opens the next
+// attempt, open approvals are bound again by [approvals.Store.Ask], and what the dead process
+// showed is marked by slackui/left.go.
 func (w *worker) recover(ctx context.Context) error {
 	old, prompt, err := w.store.RunningTurn(ctx, w.threadID)
 	if errors.Is(err, pg.ErrNotFound) {

@@ -101,7 +101,7 @@ type Supervisor struct {
 	peers  map[string]sighting // the other replicas
 	unused []threads.Lease     // ours, and no worker's
 	gone   chan struct{}       // has a token when a worker has gone
-	look   chan time.Duration  // see lookSoon
+	look   chan time.Duration  // see findWorkSoon
 	// sighted are the threads that nobody had at the last look, with the uptime of the first.
 	sighted      map[int64]time.Duration
 	heartbeatNow chan struct{}
@@ -407,7 +407,8 @@ func (s *Supervisor) send(threadID int64, l message) bool {
 // Decide commits a person's decision and has it delivered to the CLI. The caller
 // has authorised the person. When the approval has ended already it is returned
 // as it stands, with [pg.ErrEnded]; one that needs more people is returned as
-// pending.
+// pending. The thread's worker gets messageDecided, from here or by a notice from
+// another replica (see notice), and has [ask.Desk.Decided] answer the CLI.
 func (s *Supervisor) Decide(ctx context.Context, d approvals.Decision) (approvals.Approval, error) {
 	// One commit instead of two where the request waits in this process.
 	if _, here := s.waiting.Load(d.ApprovalID); here {

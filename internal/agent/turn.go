@@ -341,6 +341,7 @@ func (w *worker) result(toolUseID string) {
 	w.session.meter.EndSearch(toolUseID)
 }
 
+// show shows people the turn: Frontend.ShowTurn is slackui/turns.go's, by way of chat/frontend.go.
 func (w *worker) show() {
 	if w.turn != nil {
 		w.front.ShowTurn(w.view(w.turn))

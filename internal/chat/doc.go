@@ -9,7 +9,8 @@
 //	commands.go   the one table of commands: stop, costs, grants, approve, deny, …
 //	actions.go    the one table of buttons and forms
 //	prompt.go     everything else that is said: work for the thread's session
-//	decide.go     decide is where all ways to a decision meet
+//	decide.go     decide is where all ways to a decision about one request meet
+//	batch.go      a decision about several of a card, which does without decide
 //	waiting.go    what waits in the inbox, tried again
 //	frontend.go   what the agent shows: turns go to the screen, the rest as it stands in the database
 //	posts.go      what is posted once and edited: cards.go, queueposts.go, places.go, budgetposts.go, pulls.go

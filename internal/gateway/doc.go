@@ -35,5 +35,4 @@
 // Remote sessions. Sessions that no socket reaches connect to a TCP listener, if there is one ([Listen]). It knows
 // the tokens of such open sessions, and answers everybody else 401. Whoever can read a session's token where it
 // runs can call its model until the session ends.
-// until it ends.
 package gateway

@@ -30,7 +30,8 @@ type tap struct {
 	free      bool // the provider bills nothing for such an answer
 }
 
-// begin asks the session's meter whether the call may leave.
+// begin asks the session's meter whether the call may leave. [Session.ServeHTTP] calls it before a call that costs
+// something leaves; end follows when the call is over.
 func (s *Session) begin(ctx context.Context, c Call) (*tap, *Refusal) {
 	p := &passage{limits: s.gateway.limits}
 	c.Cut = p.Cut

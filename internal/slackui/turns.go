@@ -121,7 +121,8 @@ func (s *shownTurn) above(key string) string {
 
 // publishPages renders the turn, shows each page as one message with a change of it, and
 // reports whether there is one. f.mu is held, so that renderings reach the publisher in
-// order. end, if it is not nil, is called with what became of all of them.
+// order. end, if it is not nil, is called with what became of all of them. publisher.Show keeps
+// the latest state of each; dispatch (publish/dispatch.go) sends it.
 func (f *turnScreen) publishPages(t agent.TurnView, o render.Options, end func(error), change func(*publish.Message)) (some bool) {
 	pages := f.untilOpenCard(t, render.Turn(t, o))
 	if end != nil && len(pages) == 0 {

@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// stream takes in the model's stream: drafts of text, thinking and inputs.
+// stream takes in the model's stream: drafts of text, thinking and inputs. [Output.Fold] hands it each
+// StreamEvent.
 func (t *Output) stream(m *StreamEvent) {
 	t.prompts(m.PromptUUIDs)
 	switch m.Event {

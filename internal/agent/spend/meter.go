@@ -306,7 +306,7 @@ func (b *booking) Seen(a gateway.Answer) {
 	m.changed()
 }
 
-// End implements [gateway.Booking].
+// End implements [gateway.Booking]: charge prices the call, Run books it.
 func (b *booking) End(a gateway.Answer) {
 	m := b.meter
 	var calls []ledger.EndedCall

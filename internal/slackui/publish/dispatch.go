@@ -242,7 +242,7 @@ func (s *usage) channelBucket(channel string, now time.Time) *bucket {
 	return b
 }
 
-// begin starts j's call.
+// begin starts j's call: runMessage (send.go) makes it for a message, else runCall (calls.go).
 func (s *Scheduler) begin(base context.Context, j *job, now time.Time) {
 	method := j.next
 	s.dequeue(j)
