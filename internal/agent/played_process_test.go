@@ -171,7 +171,7 @@ func (p *playedProcess) end(r claude.Result) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.running += 1000
-		r.Running = claude.Usage{TotalMicroUSD: p.running, Models: map[string]claude.ModelUsage{"claude-opus-5-5": {Input: p.running, MicroUSD: p.running}}}
+		r.Running = claude.Usage{TotalMicroUSD: p.running, Models: map[string]int64{"claude-opus-5-5": p.running}}
 		p.turn, p.ending = false, false
 		p.put(&r)
 	}()
@@ -320,11 +320,11 @@ func (p *playedProcess) AnswerPreToolUse(id string, d claude.HookDecision, _ str
 	return nil
 }
 
-func (p *playedProcess) AnswerHook(id string, a claude.HookAnswer) error {
+func (p *playedProcess) AnswerHook(id string, specific map[string]any) error {
 	if _, err := p.answer(id, "post"); err != nil {
 		return err
 	}
-	told, _ := a.Specific["additionalContext"].(string)
+	told, _ := specific["additionalContext"].(string)
 	p.told("post: %s", told)
 	return nil
 }

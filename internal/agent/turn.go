@@ -227,7 +227,7 @@ func (w *worker) onMessage(ctx context.Context, m claude.Message) error {
 		}
 		w.session.journal.add(w.session.results(m, w.turn)...)
 	case *claude.System:
-		if m.Init != nil { // its servers have been tried
+		if m.Subtype == "init" { // its servers have been tried
 			w.session.lookAtServers(ctx)
 		}
 	case *claude.ConversationReset:

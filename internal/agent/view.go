@@ -22,7 +22,7 @@ const (
 // is left out; what the model has said is not.
 func EncodeTurn(t TurnView) []byte {
 	c := t.Content
-	t.Content = claude.Output{Items: make([]claude.Item, len(c.Items)), Status: c.Status, Model: c.Model, Todos: c.Todos, Resets: c.Resets}
+	t.Content = claude.Output{Items: make([]claude.Item, len(c.Items)), Status: c.Status, Model: c.Model, Todos: c.Todos}
 	for i, it := range c.Items {
 		it.Data = ""
 		if it.Tool != nil {

@@ -60,7 +60,7 @@ type Worker interface {
 // Process is the CLI that asks; see package claude for what each method does.
 type Process interface {
 	AnswerPreToolUse(requestID string, d claude.HookDecision, reason string) error
-	AnswerHook(requestID string, a claude.HookAnswer) error
+	AnswerHook(requestID string, specific map[string]any) error
 	Allow(requestID string, input json.RawMessage) error
 	Deny(requestID, message string, interrupt bool) error
 	AllowPush(toolUseID string, p gitway.Pass)

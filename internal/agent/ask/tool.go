@@ -44,7 +44,7 @@ func (d *Desk) Hook(ctx context.Context, h *claude.HookCallback) error {
 // RefuseHook refuses a call before it runs; one that has run is past it.
 func RefuseHook(p Process, h *claude.HookCallback, why string) error {
 	if h.Event != "PreToolUse" {
-		return p.AnswerHook(h.RequestID, claude.HookAnswer{})
+		return p.AnswerHook(h.RequestID, nil)
 	}
 	return p.AnswerPreToolUse(h.RequestID, claude.HookDeny, why)
 }
@@ -149,10 +149,10 @@ func AfterChanges() map[string][]claude.HookMatcher {
 
 // tellChange tells the model with a call's result that another input ran than it wrote.
 func (d *Desk) tellChange(h *claude.HookCallback) error {
-	answer := claude.HookAnswer{}
+	var answer map[string]any
 	if told, ok := d.changed[h.ToolUseID]; ok {
 		delete(d.changed, h.ToolUseID)
-		answer.Specific = map[string]any{"hookEventName": h.Event, "additionalContext": told}
+		answer = map[string]any{"hookEventName": h.Event, "additionalContext": told}
 	}
 	return d.reply(d.Process.AnswerHook(h.RequestID, answer))
 }

@@ -43,10 +43,9 @@ func (p *Process) Deny(requestID, message string, interrupt bool) error {
 // HookDecision is what a PreToolUse hook decides.
 type HookDecision string
 
-// The decisions of a PreToolUse hook. HookNone leaves it to the CLI's own
-// rules; HookAsk leads to a [CanUseTool] whatever those say.
+// The decisions of a PreToolUse hook. HookAsk leads to a [CanUseTool] whatever the CLI's own
+// rules say.
 const (
-	HookNone  HookDecision = ""
 	HookAllow HookDecision = "allow"
 	HookDeny  HookDecision = "deny"
 	HookAsk   HookDecision = "ask"
@@ -55,31 +54,19 @@ const (
 // AnswerPreToolUse answers a [HookCallback] of the event PreToolUse. The model
 // reads the reason of a denial.
 func (p *Process) AnswerPreToolUse(requestID string, d HookDecision, reason string) error {
-	answer := HookAnswer{}
-	if d != HookNone {
-		answer.Specific = map[string]any{"hookEventName": "PreToolUse", "permissionDecision": string(d)}
-		if reason != "" {
-			answer.Specific["permissionDecisionReason"] = reason
-		}
+	answer := map[string]any{"hookEventName": "PreToolUse", "permissionDecision": string(d)}
+	if reason != "" {
+		answer["permissionDecisionReason"] = reason
 	}
 	return p.AnswerHook(requestID, answer)
 }
 
-// HookAnswer answers a [HookCallback] of any event. The zero value lets things
-// take their course.
-type HookAnswer struct {
-	// Decision "block" with a Reason keeps the turn going after a Stop, tells
-	// the model about a PostToolUse, and refuses a UserPromptSubmit.
-	Decision string `json:"decision,omitempty"`
-	Reason   string `json:"reason,omitempty"`
-	// Specific is the event's own part; hookEventName must name the event. For
-	// example additionalContext adds to what the model reads.
-	Specific map[string]any `json:"hookSpecificOutput,omitempty"`
-}
-
-// AnswerHook answers a [HookCallback].
-func (p *Process) AnswerHook(requestID string, a HookAnswer) error {
-	answer, err := json.Marshal(a)
+// AnswerHook answers a [HookCallback] of any event: nil lets things take their course.
+// hookEventName must name the event; additionalContext adds to what the model reads.
+func (p *Process) AnswerHook(requestID string, specific map[string]any) error {
+	answer, err := json.Marshal(struct {
+		Specific map[string]any `json:"hookSpecificOutput,omitempty"`
+	}{specific})
 	if err != nil {
 		return fmt.Errorf("answer hook %s: %w", requestID, err)
 	}

@@ -108,10 +108,10 @@ var approvalRows = []row{
 		var hooked []string
 		s.onHook = func(m *claude.HookCallback) {
 			hooked = append(hooked, m.ToolName)
-			if m.CallbackID != claude.PreToolUseCallback || m.Event != "PreToolUse" || m.ToolUseID == "" || !json.Valid(m.ToolInput) {
+			if m.Event != "PreToolUse" || m.ToolUseID == "" || !json.Valid(m.ToolInput) {
 				t.Errorf("hook %s", m.Raw)
 			}
-			s.must(s.p.AnswerPreToolUse(m.RequestID, claude.HookNone, ""))
+			s.must(s.p.AnswerHook(m.RequestID, nil))
 		}
 		s.run("tool: Read "+mustJSON(t, map[string]string{"file_path": filepath.Join(s.dir, "seen.txt")}), bash(t, "ls"), "say: Done.")
 		if strings.Join(hooked, " ") != "Read Bash" {
@@ -181,20 +181,14 @@ var approvalRows = []row{
 		seen := map[string]int{}
 		s.onHook = func(m *claude.HookCallback) {
 			seen[m.Event]++
-			answer := claude.HookAnswer{}
-			switch {
-			case m.Event == "UserPromptSubmit" && m.Prompt == "",
-				m.Event == "PostToolUse" && !bytes.Contains(m.ToolResponse, []byte("posted")):
-				t.Errorf("hook %s", m.Raw)
-			case strings.HasPrefix(m.Event, "PostToolUse"):
-				answer.Specific = map[string]any{"hookEventName": m.Event, "additionalContext": "told after " + m.Event}
-			case m.Event == "Stop" && !m.StopHookActive:
-				answer = claude.HookAnswer{Decision: "block", Reason: "say: kept going"}
+			var answer map[string]any
+			if strings.HasPrefix(m.Event, "PostToolUse") {
+				answer = map[string]any{"hookEventName": m.Event, "additionalContext": "told after " + m.Event}
 			}
 			s.must(s.p.AnswerHook(m.RequestID, answer))
 		}
 		turn := s.run(bash(t, "echo posted; touch as-asked"), bash(t, "touch as-asked-too; exit 3"), "say: first end")
-		if seen["UserPromptSubmit"] != 1 || seen["PostToolUse"] != 1 || seen["Stop"] != 2 {
+		if seen["UserPromptSubmit"] != 1 || seen["PostToolUse"] != 1 || seen["Stop"] != 1 {
 			t.Errorf("seen %v", seen)
 		}
 		if turn.Result.IsError {

@@ -207,9 +207,6 @@ console.log(JSON.stringify({ n, ms: performance.now() - t }));
 			if n++; m == nil {
 				t.Fatal(err)
 			}
-			if e, ok := m.(*claude.StreamEvent); ok {
-				n += e.Merged
-			}
 		}
 		return n, time.Since(start)
 	})

@@ -42,15 +42,14 @@ func (e *requestError) Is(target error) bool { return target == ErrUnsupported &
 type calls struct {
 	mu   sync.Mutex
 	last int
-	// ours wait for the CLI's answer; theirs wait for ours, by request id, with
-	// the kind of answer that is due.
+	// ours wait for the CLI's answer; theirs wait for ours, by request id.
 	ours   map[string]chan *controlResponse
-	theirs map[string]string
+	theirs map[string]bool
 	err    error
 }
 
 func newCalls() *calls {
-	return &calls{ours: make(map[string]chan *controlResponse), theirs: make(map[string]string)}
+	return &calls{ours: make(map[string]chan *controlResponse), theirs: make(map[string]bool)}
 }
 
 // begin makes an id for a request of ours and a place for its answer.
@@ -87,9 +86,9 @@ func (c *calls) resolve(m *controlResponse) bool {
 }
 
 // open notes a request of the CLI's.
-func (c *calls) open(id, kind string) {
+func (c *calls) open(id string) {
 	c.mu.Lock()
-	c.theirs[id] = kind
+	c.theirs[id] = true
 	c.mu.Unlock()
 }
 
@@ -97,7 +96,7 @@ func (c *calls) open(id, kind string) {
 func (c *calls) close(id string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, ok := c.theirs[id]
+	ok := c.theirs[id]
 	delete(c.theirs, id)
 	return ok
 }

@@ -56,7 +56,7 @@ type session struct {
 	dir   string
 	id    string
 
-	init  *claude.InitializeResponse
+	init  json.RawMessage
 	turn  claude.Output
 	turns []claude.Output
 	log   []claude.Message
@@ -87,7 +87,7 @@ func prepare(t *testing.T, cli program) *session {
 // answersAll allows what is asked.
 func (s *session) answersAll() {
 	s.onAsk = func(m *claude.CanUseTool) { s.must(s.p.Allow(m.RequestID, m.Input)) }
-	s.onHook = func(m *claude.HookCallback) { s.must(s.p.AnswerHook(m.RequestID, claude.HookAnswer{})) }
+	s.onHook = func(m *claude.HookCallback) { s.must(s.p.AnswerHook(m.RequestID, nil)) }
 }
 
 // begin starts a CLI and initializes it.
@@ -101,7 +101,7 @@ func begin(t *testing.T, cli program, with ...setup) *session {
 func (s *session) options() claude.Options {
 	return claude.Options{
 		Command: []string{s.cli.path}, Version: s.cli.version, Dir: s.dir, SessionID: s.id,
-		Env: s.env(nil), ReplayUserMessages: true,
+		Env:               s.env(nil),
 		InitializeTimeout: waittest.Limit, RequestTimeout: waittest.Limit,
 		// On a busy machine a CLI takes its time to save its session.
 		StopGrace: claude.StopGrace{Close: waittest.Limit, Term: waittest.Limit, Kill: waittest.Limit},
@@ -275,6 +275,23 @@ func (s *session) tool(turn claude.Output, name string) claude.ToolUse {
 	return claude.ToolUse{}
 }
 
+// last reads a member of the last event of the CLI's own that has it.
+func last[T any](s *session, member string) (v T) {
+	s.t.Helper()
+	for _, m := range slices.Backward(s.log) {
+		var members map[string]json.RawMessage
+		if m.Head().Type != "system" {
+			continue
+		}
+		s.must(json.Unmarshal(m.Head().Raw, &members))
+		if members[member] != nil {
+			s.must(json.Unmarshal(members[member], &v))
+			return v
+		}
+	}
+	return v
+}
+
 // show prints a turn for failures and golden files.
 func show(turn claude.Output) string {
 	var b strings.Builder
@@ -320,10 +337,7 @@ func kindOf(m claude.Message) string {
 			return "assistant " + m.Content[0].Type
 		}
 	case *claude.User:
-		switch {
-		case m.IsReplay:
-			return "user replay"
-		case len(m.Content) > 0:
+		if len(m.Content) > 0 {
 			return "user " + m.Content[0].Type
 		}
 	}

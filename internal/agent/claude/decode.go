@@ -68,15 +68,6 @@ func decodeType(head Meta, line []byte) Message {
 		return &in.ConversationReset
 	case "tool_progress":
 		return decodeInto(line, new(ToolProgress))
-	case "tool_use_summary", "streamlined_text", "streamlined_tool_use_summary", "prompt_suggestion":
-		var in struct {
-			Summary
-			Condensed               string `json:"summary"`
-			Suggestion, ToolSummary string
-		}
-		fill(line, &in)
-		in.Text = cmp.Or(in.Text, in.Condensed, in.Suggestion, in.ToolSummary)
-		return &in.Summary
 	case "rate_limit_event":
 		var in struct {
 			Meta

@@ -12,8 +12,8 @@ func decodeAssistant(line []byte) Message {
 	var in struct {
 		Assistant
 		Message struct {
-			ID, Model, StopReason string
-			Content               []Block
+			ID, Model string
+			Content   []Block
 		}
 		// A tool_use that stands alone.
 		ID, Name string
@@ -21,8 +21,7 @@ func decodeAssistant(line []byte) Message {
 	}
 	fill(line, &in)
 	m := &in.Assistant
-	m.MessageID, m.Model, m.StopReason = in.Message.ID, in.Message.Model, in.Message.StopReason
-	m.Content = in.Message.Content
+	m.MessageID, m.Model, m.Content = in.Message.ID, in.Message.Model, in.Message.Content
 	if m.Type == "tool_use" {
 		m.Content = []Block{{Type: "tool_use", ID: in.ID, Name: in.Name, Input: in.Input}}
 	}
@@ -51,14 +50,10 @@ func decodeStreamEvent(line []byte) (*StreamEvent, error) {
 	var in struct {
 		Meta
 		APIMessageID string
-		PromptUUIDs  []string `json:"user_message_uuids"`
 		Event        struct {
-			Type  string
-			Index int
-			Delta struct {
-				Type, Text, PartialJSON, Thinking, Signature, StopReason string
-				Citation                                                 json.RawMessage
-			}
+			Type         string
+			Index        int
+			Delta        struct{ Type, Text, Thinking string }
 			ContentBlock *Block
 			Message      struct{ ID, Model string }
 		}
@@ -69,9 +64,7 @@ func decodeStreamEvent(line []byte) (*StreamEvent, error) {
 	e := &in.Event
 	m := &StreamEvent{
 		Meta: in.Meta, Event: e.Type, MessageID: cmp.Or(in.APIMessageID, e.Message.ID), Index: e.Index,
-		Delta: e.Delta.Type, Text: cmp.Or(e.Delta.Text, e.Delta.PartialJSON, e.Delta.Thinking, e.Delta.Signature, string(e.Delta.Citation)),
-		Block: e.ContentBlock, Model: e.Message.Model, StopReason: e.Delta.StopReason,
-		PromptUUIDs: in.PromptUUIDs,
+		Delta: e.Delta.Type, Text: cmp.Or(e.Delta.Text, e.Delta.Thinking), Block: e.ContentBlock, Model: e.Message.Model,
 	}
 	if m.Event != "" {
 		return m, nil

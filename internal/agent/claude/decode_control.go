@@ -32,16 +32,13 @@ func decodeControlRequest(meta Meta, line []byte) Message {
 		m.Meta, m.RequestID = meta, id
 		return &m
 	}
-	var text struct{ Message, DialogKind string }
-	fill(request, &text)
-	return &RefusedRequest{Meta: meta, RequestID: id, Text: cmp.Or(text.Message, text.DialogKind)}
+	return &RefusedRequest{Meta: meta, RequestID: id}
 }
 
 func decodeCanUseTool(meta Meta, id string, request []byte) *CanUseTool {
 	var in struct {
 		CanUseTool
-		ToolInput    json.RawMessage
-		BlockedPaths string
+		ToolInput json.RawMessage
 	}
 	fill(request, &in)
 	m := &in.CanUseTool
@@ -49,19 +46,18 @@ func decodeCanUseTool(meta Meta, id string, request []byte) *CanUseTool {
 	if m.Input == nil {
 		m.Input = in.ToolInput
 	}
-	m.BlockedPath = cmp.Or(m.BlockedPath, in.BlockedPaths)
 	return m
 }
 
 func decodeHookCallback(meta Meta, id string, request []byte) *HookCallback {
 	var outer struct {
-		CallbackID, ToolUseID string
-		Input                 json.RawMessage
+		ToolUseID string
+		Input     json.RawMessage
 	}
 	fill(request, &outer)
 	m := new(HookCallback)
 	fill(outer.Input, m)
-	m.Meta, m.RequestID, m.CallbackID, m.Input = meta, id, outer.CallbackID, outer.Input
+	m.Meta, m.RequestID = meta, id
 	m.ToolUseID = cmp.Or(outer.ToolUseID, m.ToolUseID)
 	return m
 }

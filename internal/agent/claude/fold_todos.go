@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 )
@@ -17,10 +18,9 @@ func ToolKeepsList(tool string) bool { return slices.Contains(ToolsOfList(), too
 func (t *Output) todoWrite(input json.RawMessage) {
 	var in struct {
 		Todos []struct {
-			ID         string `json:"id"`
-			Content    string `json:"content"`
-			Status     string `json:"status"`
-			ActiveForm string `json:"activeForm"`
+			ID      string `json:"id"`
+			Content string `json:"content"`
+			Status  string `json:"status"`
 		} `json:"todos"`
 	}
 	if json.Unmarshal(input, &in) != nil {
@@ -28,7 +28,7 @@ func (t *Output) todoWrite(input json.RawMessage) {
 	}
 	t.Todos = make([]Todo, len(in.Todos))
 	for i, todo := range in.Todos {
-		t.Todos[i] = Todo{ID: todo.ID, Text: todo.Content, Active: todo.ActiveForm, State: todo.Status}
+		t.Todos[i] = Todo{ID: todo.ID, Text: todo.Content, State: todo.Status}
 	}
 }
 
@@ -36,10 +36,9 @@ func (t *Output) todoWrite(input json.RawMessage) {
 // have done so.
 func (t *Output) taskTool(tool *ToolUse) {
 	var in struct {
-		TaskID     string `json:"taskId"`
-		Subject    string `json:"subject"`
-		ActiveForm string `json:"activeForm"`
-		Status     string `json:"status"`
+		TaskID  string `json:"taskId"`
+		Subject string `json:"subject"`
+		Status  string `json:"status"`
 	}
 	switch tool.Name {
 	case "TaskCreate":
@@ -55,8 +54,7 @@ func (t *Output) taskTool(tool *ToolUse) {
 		if slices.ContainsFunc(t.Todos, func(todo Todo) bool { return todo.ID == id && id != "" }) {
 			return
 		}
-		t.Todos = append(slices.Clip(t.Todos),
-			Todo{ID: id, Text: in.Subject, Active: in.ActiveForm, State: "pending"})
+		t.Todos = append(slices.Clip(t.Todos), Todo{ID: id, Text: in.Subject, State: "pending"})
 	case "TaskUpdate":
 		if json.Unmarshal(tool.Input, &in) != nil {
 			return
@@ -71,9 +69,8 @@ func (t *Output) taskTool(tool *ToolUse) {
 			return
 		}
 		todo := &t.Todos[i]
-		todo.Text = firstOf(in.Subject, todo.Text)
-		todo.Active = firstOf(in.ActiveForm, todo.Active)
-		todo.State = firstOf(in.Status, todo.State)
+		todo.Text = cmp.Or(in.Subject, todo.Text)
+		todo.State = cmp.Or(in.Status, todo.State)
 	}
 }
 

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -64,7 +65,7 @@ func (t *Output) result(m *User, b Block) {
 	parent := t.Items[i].ID
 	t.changeTool(i, func(tool *ToolUse) {
 		tool.RequestID = ""
-		tool.Result, tool.ResultBytes = cutText(text.String(), maxResult), text.Len()
+		tool.Result, tool.ResultBytes = cutText(text.String()), text.Len()
 		if len(m.ToolUseResult) <= maxStructured {
 			tool.StructuredResult = m.ToolUseResult
 		}
@@ -78,7 +79,7 @@ func (t *Output) result(m *User, b Block) {
 	for n, image := range images {
 		t.add(Item{
 			Kind: ItemImage, ID: parent + "/image" + strconv.Itoa(n), ParentID: t.Items[i].ParentID,
-			MediaType: image.MediaType, Data: image.Data, Final: true, UUID: m.UUID,
+			Data: image.Data, Final: true, UUID: m.UUID,
 		})
 	}
 	if tool := t.Items[i].Tool; tool.State == ToolDone {
@@ -86,11 +87,12 @@ func (t *Output) result(m *User, b Block) {
 	}
 }
 
-// cutText cuts s to at most limit bytes, between runes.
-func cutText(s string, limit int) string {
-	if len(s) <= limit {
+// cutText cuts s to at most maxResult bytes, between runes.
+func cutText(s string) string {
+	if len(s) <= maxResult {
 		return s
 	}
+	limit := maxResult
 	for limit > 0 && s[limit]&0xc0 == 0x80 {
 		limit--
 	}
@@ -102,7 +104,7 @@ func (t *Output) asked(m *CanUseTool) {
 	i := t.tool(m.ToolUseID)
 	if i < 0 {
 		// The call has not been shown, or the version does not name it.
-		id := firstOf(m.ToolUseID, m.RequestID)
+		id := cmp.Or(m.ToolUseID, m.RequestID)
 		for j, item := range slices.Backward(t.Items) {
 			if m.ToolUseID == "" && item.Tool != nil && item.Tool.Name == m.ToolName && item.Tool.State == ToolRunning {
 				i = j

@@ -53,8 +53,8 @@ func TestCLIForgedTranscript(t *testing.T) {
 		before, err := s.p.Baseline(s.ctx)
 		s.must(err)
 		turn := s.run(bash(t, "touch asked; pwd"), "say: Done.")
-		if asked != 1 || turn.PermissionMode != "default" || before.TotalMicroUSD != total {
-			t.Errorf("asked %d times in mode %q, from a total of %d, want %d", asked, turn.PermissionMode, before.TotalMicroUSD, total)
+		if mode := last[string](s, "permissionMode"); asked != 1 || mode != "default" || before.TotalMicroUSD != total {
+			t.Errorf("asked %d times in mode %q, from a total of %d, want %d", asked, mode, before.TotalMicroUSD, total)
 		}
 		want := elsewhere
 		if kept {

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,15 +36,10 @@ type Agent struct {
 	Model string `json:"model,omitempty"`
 }
 
-// PreToolUseCallback is the CallbackID of the callback that PreToolUse of
-// [InitializeRequest] registers.
-const PreToolUseCallback = "deckhand-pre-tool-use"
-
 // HookMatcher registers callbacks for one event.
 type HookMatcher struct {
 	// Matcher is a regular expression over tool names; empty matches all.
-	Matcher string `json:"matcher,omitempty"`
-	// CallbackIDs are handed out as [HookCallback.CallbackID].
+	Matcher     string   `json:"matcher,omitempty"`
 	CallbackIDs []string `json:"hookCallbackIds"`
 	// Timeout is in seconds; 0 leaves the CLI's default.
 	Timeout int `json:"timeout,omitempty"`
@@ -52,42 +48,15 @@ type HookMatcher struct {
 	OnFailure string `json:"onFailure,omitempty"`
 }
 
-// InitializeResponse is what the CLI can do.
-type InitializeResponse struct {
-	Commands []Command `json:"commands"`
-	Models   []Model   `json:"models"`
-	// Version is the CLI's; empty where it does not say.
-	Version string `json:"claude_code_version"`
-	// PID is the CLI's own process id, as it sees it; 0 up to 2.1.37, which are
-	// also the versions that do not answer unknown requests.
-	PID int `json:"pid"`
-}
-
-// Command is a slash command; send its name with a slash as a prompt.
-type Command struct {
-	Name         string   `json:"name"`
-	Description  string   `json:"description"`
-	ArgumentHint string   `json:"argumentHint"`
-	Aliases      []string `json:"aliases,omitempty"`
-}
-
-// Model is one of the models to choose from; Value is what SetModel takes.
-type Model struct {
-	Value       string `json:"value"`
-	Resolved    string `json:"resolvedModel"`
-	DisplayName string `json:"displayName"`
-	Description string `json:"description"`
-}
-
 // Initialize must be the first request; prompts may be sent without waiting
-// for its answer.
-func (p *Process) Initialize(ctx context.Context, r InitializeRequest) (*InitializeResponse, error) {
+// for its answer, which it returns as the CLI wrote it.
+func (p *Process) Initialize(ctx context.Context, r InitializeRequest) (json.RawMessage, error) {
 	hooks := maps.Clone(r.Hooks)
 	if r.PreToolUse {
 		if hooks == nil {
 			hooks = make(map[string][]HookMatcher)
 		}
-		every := HookMatcher{CallbackIDs: []string{PreToolUseCallback}, OnFailure: "block", Timeout: 24 * 60 * 60}
+		every := HookMatcher{CallbackIDs: []string{"deckhand-pre-tool-use"}, OnFailure: "block", Timeout: 24 * 60 * 60}
 		hooks["PreToolUse"] = append([]HookMatcher{every}, hooks["PreToolUse"]...)
 	}
 	fields := map[string]any{}
@@ -107,12 +76,6 @@ func (p *Process) Initialize(ctx context.Context, r InitializeRequest) (*Initial
 	if err != nil {
 		return nil, err
 	}
-	out := new(InitializeResponse)
-	if len(raw) > 0 {
-		if err := unmarshal(raw, out); err != nil {
-			return nil, fmt.Errorf("initialize: read answer: %w", err)
-		}
-	}
-	p.learned(out)
-	return out, nil
+	p.learned(raw)
+	return raw, nil
 }

@@ -23,10 +23,8 @@ var tolerant = jsonv2.JoinOptions(
 		jsonv2.UnmarshalFromFunc(readInteger[int]),
 		jsonv2.UnmarshalFromFunc(readInteger[int64]),
 		jsonv2.UnmarshalFromFunc(readNames),
-		jsonv2.UnmarshalFromFunc(readTask),
 		jsonv2.UnmarshalFromFunc(readBlock),
 		jsonv2.UnmarshalFromFunc(readBlocks),
-		jsonv2.UnmarshalFromFunc(readModelUsage),
 	)),
 )
 

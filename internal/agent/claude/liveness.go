@@ -14,13 +14,6 @@ type Silence struct {
 	LastEvent time.Time
 }
 
-// CorruptLine says that a line was skipped because it was no valid JSON.
-type CorruptLine struct {
-	Meta
-	// Bytes is the line's length.
-	Bytes int
-}
-
 // liveness follows the conversation just far enough to know who should speak.
 type liveness struct {
 	mu        sync.Mutex

@@ -14,17 +14,6 @@ func (p *Process) MCPStatus(ctx context.Context) ([]MCPServer, error) {
 	return out.MCPServers, err
 }
 
-// MCPServerConfig says how the CLI reaches a server: Type stdio (or empty) with
-// Command, Args and Env, or http or sse with URL and Headers.
-type MCPServerConfig struct {
-	Type    string            `json:"type,omitempty"`
-	Command string            `json:"command,omitempty"`
-	Args    []string          `json:"args,omitempty"`
-	Env     map[string]string `json:"env,omitempty"`
-	URL     string            `json:"url,omitempty"`
-	Headers map[string]string `json:"headers,omitempty"`
-}
-
 // connectTimeout is longer than the half minute after which the CLI gives a server up.
 const connectTimeout = 45 * time.Second
 

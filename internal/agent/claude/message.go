@@ -1,9 +1,6 @@
 package claude
 
-import (
-	"encoding/base64"
-	"encoding/json"
-)
+import "encoding/json"
 
 // Message is one line that the CLI printed, decoded. The concrete types are
 // the exported structs of this file and of request.go and result.go; a line of
@@ -40,14 +37,12 @@ func (m *Meta) Head() *Meta { return m }
 // carry, and Raw the rest.
 type System struct {
 	Meta
-	// Init is set for "init", which opens every turn.
-	Init *Init `json:"-"`
+	// Model is set for "init", which opens every turn.
+	Model string
 	// Status is the state named by "status" (requesting, compacting, …; empty
 	// for none) and by "session_state_changed" (idle, running,
 	// requires_action).
 	Status string
-	// PermissionMode is set where a status reports it.
-	PermissionMode string
 	// Text is what "informational", "notification", "local_command",
 	// "local_command_output", "permission_denied", "error", "api_error" and the
 	// like have to say.
@@ -55,128 +50,55 @@ type System struct {
 	// Level is how much it matters: info, notice, suggestion, warning; or the
 	// priority of a notification.
 	Level string
-	// Retry is set for "api_retry", and for "control_request_progress" while
-	// the request is retried.
-	Retry *APIRetry `json:"-"`
-	// Hook is set for "hook_started", "hook_progress" and "hook_response".
-	Hook *HookRun `json:"-"`
+	// Attempt and MaxRetries are set for "api_retry": a call of the model failed and will be
+	// made again.
+	Attempt, MaxRetries int
+	// HookName, Outcome (success, error or cancelled), Stderr and Output are set for
+	// "hook_response".
+	HookName, Outcome, Stderr, Output string
 	// Task is set for "task_started", "task_progress", "task_updated" and
 	// "task_notification".
 	Task *Task `json:"-"`
 	// Tasks is set for "background_tasks_changed": all that still run.
 	Tasks []Task `json:"-"`
-	// Compact is set for "compact_boundary" and "microcompact_boundary".
-	Compact *Compact `json:"-"`
-	// ToolName and ToolUseID name the call that a "permission_denied" is about.
-	ToolName, ToolUseID string
-	// ThinkingTokens is the running estimate of "thinking_tokens".
-	ThinkingTokens int64 `json:"estimated_tokens"`
-	// DurationMS is set for "turn_duration", in milliseconds.
-	DurationMS int64
-	// RequestID names the control request of a "control_request_progress".
-	RequestID string
-	// Commands is set for "commands_changed": all slash commands.
-	Commands []Command
-	// PromptUUIDs names the prompts that a status is about.
-	PromptUUIDs []string `json:"user_message_uuids"`
+	// Compact is set for "compact_boundary": the context's size before and after.
+	Compact struct{ PreTokens, PostTokens int64 } `json:"compact_metadata"`
+	// ToolUseID names the call that a "permission_denied" is about.
+	ToolUseID string
 	// Retracted names messages that a "model_refusal_fallback" takes back.
 	Retracted []string `json:"retracted_message_uuids"`
 }
 
-// Init is the payload of system/init, printed at the start of every turn.
-type Init struct {
-	Cwd, Model, PermissionMode, OutputStyle, APIKeySource string
-	Version                                               string `json:"claude_code_version"`
-	Tools, SlashCommands, Agents, Skills                  []string
-	MCPServers                                            []MCPServer
-}
-
-// MCPServer is one server in an Init or an mcp_status answer.
+// MCPServer is one server in an mcp_status answer.
 type MCPServer struct {
 	Name string `json:"name"`
 	// Status is connected, failed, needs-auth, pending or disabled.
 	Status string `json:"status"`
 	Error  string `json:"error,omitempty"`
-	Scope  string `json:"scope,omitempty"`
-	// Tools is known in mcp_status answers only.
-	Tools []MCPTool `json:"tools,omitempty"`
-}
-
-// MCPTool is one tool of a server, by its name within the server.
-type MCPTool struct {
-	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
-}
-
-// APIRetry says that a call of the model failed and will be made again.
-type APIRetry struct {
-	// Attempt counts from 1 up to Max.
-	Attempt, Max int
-	// DelayMS is the wait before the next attempt, in milliseconds.
-	DelayMS int64
-	// Status is the HTTP status of the failure; 0 where there was none.
-	Status int
-	Error  string
-}
-
-// HookRun is a hook command's start, progress or end.
-type HookRun struct {
-	ID                     string `json:"hook_id"`
-	Name                   string `json:"hook_name"`
-	Event                  string `json:"hook_event"`
-	Stdout, Stderr, Output string
-	// Outcome is success, error or cancelled; empty until the end.
-	Outcome  string
-	ExitCode int
+	// Tools are the names of its tools, within the server.
+	Tools []string `json:"tools,omitempty"`
 }
 
 // Task is a subagent's or a background command's state. Fields that an event
 // does not carry are zero.
 type Task struct {
-	ID        string
+	ID        string `json:"task_id"`
 	ToolUseID string
-	// Kind is local_agent, local_bash and the like; Subagent the agent's type.
-	Kind, Subagent string
-	Description    string
 	// State is running, completed, failed, stopped, killed or paused.
-	State   string
-	Summary string
-	// LastTool is the tool that the task used last.
-	LastTool   string
-	OutputFile string
-	Error      string
-	// Tokens and ToolUses are running counts; DurationMS is in milliseconds.
-	Tokens, ToolUses, DurationMS int64
-	Background                   bool
-	// Ambient marks tasks of the CLI's own that people need not see.
-	Ambient bool
-}
-
-// Compact says that the conversation was compacted.
-type Compact struct {
-	// Trigger is manual or auto.
-	Trigger string
-	// PreTokens and PostTokens are the context's size before and after.
-	PreTokens, PostTokens int64
+	State      string `json:"status"`
+	Background bool   `json:"is_backgrounded"`
 }
 
 // Assistant is a message of the model: the authority over the deltas before
 // it. The CLI prints one per content block.
 type Assistant struct {
 	Meta
-	MessageID  string
-	Model      string
-	Content    []Block
-	StopReason string
+	MessageID string
+	Model     string
+	Content   []Block
 	// Error names why the CLI made the message itself: authentication_failed,
 	// billing_error, rate_limit …; empty for the model's own words.
 	Error string
-	// Aborted marks what was left when the turn was interrupted.
-	Aborted      bool
-	AgentID      string
-	SubagentType string
-	// PromptUUIDs are the prompts that it answers, where the CLI says so.
-	PromptUUIDs []string `json:"user_message_uuids"`
 	// Supersedes are earlier messages that it replaces.
 	Supersedes []string
 }
@@ -189,12 +111,6 @@ type User struct {
 	// ToolUseResult is the structured result of the tool, whose shape depends
 	// on the tool: stdout, structuredPatch, file …; nil where there is none.
 	ToolUseResult json.RawMessage
-	// IsReplay marks an echo of a prompt that was sent (same UUID) or the
-	// output of a local command.
-	IsReplay bool
-	// IsSynthetic marks what the CLI made up.
-	IsSynthetic bool
-	AgentID     string
 }
 
 // StreamEvent is one event of the model's stream, present with
@@ -209,18 +125,13 @@ type StreamEvent struct {
 	// Index numbers the content block within its message.
 	Index int
 	// Delta is text_delta, input_json_delta, thinking_delta, signature_delta or
-	// citations_delta, and Text what it adds. Deltas that waited in the queue
-	// are merged: Text is then the sum and Merged how many followed the first.
+	// citations_delta, and Text what the first and the third add. Deltas that waited in the
+	// queue are merged: Text is then the sum.
 	Delta, Text string
-	Merged      int
 	// Block is what content_block_start opens.
 	Block *Block
 	// Model is set on message_start.
 	Model string
-	// StopReason is set on message_delta.
-	StopReason string
-	// PromptUUIDs are the prompts that it answers, where the CLI says so.
-	PromptUUIDs []string
 }
 
 // Block is one content block of a message.
@@ -248,12 +159,6 @@ type Block struct {
 // Text returns a text block to send.
 func Text(text string) Block { return Block{Type: "text", Text: text} }
 
-// Image returns an image block to send. mediaType is image/png, image/jpeg,
-// image/gif or image/webp; data is the file as it is.
-func Image(mediaType string, data []byte) Block {
-	return Block{Type: "image", MediaType: mediaType, Data: base64.StdEncoding.EncodeToString(data)}
-}
-
 // TextDocument returns a document block to send that is a text.
 func TextDocument(title, text string) Block {
 	return Block{Type: "document", Title: title, Text: text}
@@ -274,23 +179,12 @@ type CommandLifecycle struct {
 type ConversationReset struct {
 	Meta
 	NewSessionID string
-	// Trigger is clear, plan_mode_exit …, where the CLI says it.
-	Trigger string
 }
 
 // ToolProgress says that a tool still runs.
 type ToolProgress struct {
 	Meta
-	ToolUseID, ToolName string
-	Seconds             float64 `json:"elapsed_time_seconds"`
-}
-
-// Summary is one of the CLI's condensed texts: tool_use_summary,
-// streamlined_text, streamlined_tool_use_summary or prompt_suggestion.
-type Summary struct {
-	Meta
-	Text       string
-	ToolUseIDs []string `json:"preceding_tool_use_ids"`
+	ToolUseID string
 }
 
 // RateLimit reports the account's limits.
@@ -298,20 +192,12 @@ type RateLimit struct {
 	Meta
 	// Status is allowed, allowed_warning or rejected.
 	Status string
-	// Kind is five_hour, seven_day …
-	Kind string `json:"rateLimitType"`
-	// ResetsAt is in seconds since 1970; 0 where unknown.
-	ResetsAt int64
-	// Utilization is a share of the limit, 0 to 1.
-	Utilization float64
 }
 
 // AuthStatus reports a login in progress.
 type AuthStatus struct {
 	Meta
-	Authenticating bool `json:"isAuthenticating"`
-	Output         []string
-	Error          string
+	Error string
 }
 
 // KeepAlive says only that the CLI lives.

@@ -197,7 +197,7 @@ func (r *rich) run() {
 	s.try(bash(s.t, "seq 1 100000"), bash(s.t, "cd sub && pwd"), "say: large")
 	r.plan()
 	r.interrupt()
-	_, err := s.p.GetUsage(s.ctx)
+	_, err := s.p.Baseline(s.ctx)
 	s.must(err)
 	s.try(`tool: mcp__outside__echo {"name":"y"}`, "say: servers")
 	s.must(s.p.Stop(s.ctx))

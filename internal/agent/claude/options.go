@@ -23,7 +23,7 @@ type Options struct {
 	// Env is the whole environment, as NAME=value; see [Environ].
 	Env []string
 	// Version is the CLI's version where it is known, as [Version] returns it.
-	// Flags that it does not have are then left out instead of ending it.
+	// Requests that it does not have then fail at once.
 	Version string
 
 	// SessionID is a UUID chosen by the host: the session to begin, or with
@@ -45,8 +45,6 @@ type Options struct {
 	SkipWebFetchPreflight bool
 	// MaxTurns bounds the calls of the model in a turn; 0 does not.
 	MaxTurns int
-	// ReplayUserMessages has prompts echoed when they are taken up.
-	ReplayUserMessages bool
 
 	// Logger gets what people who run the bot should know; nil is none. It
 	// never gets the content of a conversation.
@@ -125,28 +123,21 @@ func isUUID(s string) bool {
 	return true
 }
 
-// arguments returns the CLI's flags. Where the version is known, flags that it
-// lacks are left out: an unknown one ends it at once.
+// arguments returns the CLI's flags: an unknown one ends it at once.
 func (o Options) arguments() []string {
 	args := []string{
 		"-p", "--output-format", "stream-json", "--input-format", "stream-json", "--verbose",
 		"--permission-prompt-tool", "stdio", "--include-partial-messages", "--strict-mcp-config",
 		"--setting-sources", "", // none: what a command wrote into the home folder must not decide about the next
 	}
-	switch {
-	case o.Resume:
-		args = append(args, "--resume", o.SessionID)
-	default:
-		args = append(args, "--session-id", o.SessionID)
+	session := "--session-id"
+	if o.Resume {
+		session = "--resume"
 	}
+	args = append(args, session, o.SessionID)
 	option := func(name, value string) {
-		if value != "" && o.has(name) {
+		if value != "" {
 			args = append(args, name, value)
-		}
-	}
-	flag := func(name string, on bool) {
-		if on && o.has(name) {
-			args = append(args, name)
 		}
 	}
 	for _, dir := range o.AddDirs {
@@ -163,6 +154,5 @@ func (o Options) arguments() []string {
 	if o.MaxTurns > 0 {
 		option("--max-turns", strconv.Itoa(o.MaxTurns))
 	}
-	flag("--replay-user-messages", o.ReplayUserMessages)
 	return args
 }

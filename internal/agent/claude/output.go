@@ -20,23 +20,13 @@ type Output struct {
 	Result *Result
 	// SessionID is the session that the CLI names, which changes after /clear.
 	SessionID string
-	// Model and PermissionMode are those of the main conversation.
-	Model, PermissionMode string
-	// Init is what system/init listed: tools, slash commands, MCP servers …
-	Init *Init
-	// PromptUUIDs are the prompts that this turn answers.
-	PromptUUIDs []string
-	// Queued are prompts that wait for a turn of their own.
-	Queued []string
+	// Model is that of the main conversation.
+	Model string
 	// Todos is the model's list of work as it stands.
 	Todos []Todo
 	// Tasks are subagents and commands, in the order of their start; newer
 	// versions list those of the foreground too.
 	Tasks []Task
-	// ThinkingTokens is an estimate of what the present thinking has cost.
-	ThinkingTokens int64
-	// Resets counts the times that the conversation began anew in this turn.
-	Resets int
 
 	// streaming are the API messages that the model is writing, at most one for
 	// each conversation.
@@ -92,8 +82,8 @@ type Item struct {
 	Final bool
 	// Tool is set for ItemToolUse.
 	Tool *ToolUse
-	// MediaType and Data (base64) are set for ItemImage.
-	MediaType, Data string
+	// Data (base64) is set for ItemImage.
+	Data string
 	// Error marks a notice about a failure, and text that the CLI made up
 	// because of one.
 	Error bool
@@ -145,10 +135,6 @@ type ToolUse struct {
 	// StructuredResult is the tool's own result, whose shape depends on the
 	// tool; nil where there is none or it is over maxStructured bytes.
 	StructuredResult json.RawMessage
-	// Seconds is how long it has run, as the CLI last said.
-	Seconds float64
-	// Summary is the CLI's one line about it, if it made one.
-	Summary string
 }
 
 // What an Output keeps of a tool's result.
@@ -162,8 +148,6 @@ type Todo struct {
 	// ID is the task's id; empty for lists that have none.
 	ID   string
 	Text string
-	// Active is how it is put while it is being done.
-	Active string
 	// State is pending, in_progress or completed.
 	State string
 }
@@ -179,10 +163,7 @@ type Decision struct {
 
 // Next returns the turn that follows t: empty, but for what outlives a turn.
 func (t Output) Next() Output {
-	next := Output{
-		SessionID: t.SessionID, Model: t.Model, PermissionMode: t.PermissionMode, Init: t.Init,
-		Queued: t.Queued, Todos: t.Todos,
-	}
+	next := Output{SessionID: t.SessionID, Model: t.Model, Todos: t.Todos}
 	for _, s := range t.streaming {
 		// A subagent in the background may still be writing.
 		if s.parent != "" {

@@ -207,7 +207,6 @@ func (p *Process) read() {
 		m, err := Decode(line)
 		if err != nil {
 			p.skipped(&p.corrupt, "skipped a line of corrupt JSON", line)
-			p.out.put(&CorruptLine{Bytes: len(line)})
 			continue
 		}
 		p.handle(m)
@@ -227,9 +226,9 @@ func (p *Process) handle(m Message) {
 		p.mcp.serve(m)
 		return
 	case *CanUseTool:
-		p.calls.open(m.RequestID, "can_use_tool")
+		p.calls.open(m.RequestID)
 	case *HookCallback:
-		p.calls.open(m.RequestID, m.Event)
+		p.calls.open(m.RequestID)
 	case *CancelRequest:
 		p.calls.close(m.RequestID)
 		p.mcp.cancelRequest(m.RequestID)
@@ -243,7 +242,7 @@ func (p *Process) handle(m Message) {
 		}
 		p.mu.Unlock()
 	case *System:
-		if m.Init != nil && isUUID(m.SessionID) {
+		if m.Subtype == "init" && isUUID(m.SessionID) {
 			p.mu.Lock()
 			p.session = m.SessionID
 			p.mu.Unlock()

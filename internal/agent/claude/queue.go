@@ -33,8 +33,7 @@ type streamKey struct {
 type entry struct {
 	m Message
 	// more gathers the text of merged deltas after the first.
-	more   *strings.Builder
-	merged int
+	more *strings.Builder
 }
 
 func newQueue() *queue {
@@ -71,7 +70,6 @@ func (q *queue) add(m Message) {
 				e.more = new(strings.Builder)
 			}
 			e.more.WriteString(m.Text)
-			e.merged += 1 + m.Merged
 			return
 		}
 		q.open[key] = len(q.entries)
@@ -156,7 +154,6 @@ func (q *queue) take() (m Message, ok, ended bool) {
 	if e.more != nil {
 		merged := *e.m.(*StreamEvent)
 		merged.Text += e.more.String()
-		merged.Merged = e.merged
 		return &merged, true, false
 	}
 	return e.m, true, false

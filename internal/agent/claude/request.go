@@ -13,20 +13,11 @@ type CanUseTool struct {
 	// allowed is what runs: pass on exactly the input that was shown.
 	Input json.RawMessage
 	// ToolUseID joins it to the call; empty before 2.1.37.
-	ToolUseID   string
-	BlockedPath string
-	// DecisionReason and DecisionReasonType say why the CLI asks.
-	DecisionReason, DecisionReasonType string
-	Title, DisplayName, Description    string
+	ToolUseID string
+	// DecisionReason says why the CLI asks.
+	DecisionReason string
 	// AgentID is the subagent that asks; empty for the main conversation.
 	AgentID string
-	// RequiresUserInteraction marks questions that no rule may answer, such as
-	// AskUserQuestion and ExitPlanMode.
-	RequiresUserInteraction bool
-	// SuppressAlwaysAllow says that no always-allow should be offered, and
-	// DefaultToNo that refusing is the safer default.
-	SuppressAlwaysAllow bool `json:"suppress_always_allow_rule"`
-	DefaultToNo         bool
 }
 
 // HookCallback asks one of the hooks registered by [Process.Initialize]. Answer
@@ -34,25 +25,13 @@ type CanUseTool struct {
 // [Process.AnswerHook].
 type HookCallback struct {
 	Meta
-	RequestID  string
-	CallbackID string
+	RequestID string
 	// Event is PreToolUse, PostToolUse, Stop, UserPromptSubmit …
 	Event     string `json:"hook_event_name"`
 	ToolName  string
 	ToolInput json.RawMessage
-	// ToolResponse is what the tool returned, for PostToolUse.
-	ToolResponse   json.RawMessage
-	ToolUseID      string
-	Cwd            string
-	PermissionMode string
-	TranscriptPath string
-	AgentID        string
-	// Prompt is the text of a UserPromptSubmit.
-	Prompt string
-	// StopHookActive says that a Stop hook has already kept this turn going.
-	StopHookActive bool
-	// Input is the whole input of the hook.
-	Input json.RawMessage `json:"-"`
+	ToolUseID string
+	Cwd       string
 }
 
 // mcpRequest carries a JSON-RPC message for an in-process MCP server. It is served
@@ -71,6 +50,4 @@ type mcpRequest struct {
 type RefusedRequest struct {
 	Meta
 	RequestID string
-	// Text is the question that was refused, where there is one.
-	Text string
 }

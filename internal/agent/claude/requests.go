@@ -10,29 +10,16 @@ import (
 // always start at zero, which is what it returns for them; any other failure
 // is an error, since a wrong baseline would be a wrong bill.
 func (p *Process) Baseline(ctx context.Context) (Usage, error) {
-	u, err := p.GetUsage(ctx)
-	if errors.Is(err, ErrUnsupported) {
+	var in struct{ Session *costs }
+	switch err := p.ask(ctx, "get_usage", nil, &in); {
+	case errors.Is(err, ErrUnsupported):
 		return Usage{}, nil
-	}
-	return u, err
-}
-
-// GetUsage returns the process's running total (2.1.250 on).
-func (p *Process) GetUsage(ctx context.Context) (Usage, error) {
-	raw, err := p.request(ctx, p.o.RequestTimeout, "get_usage", nil)
-	if err != nil {
+	case err != nil:
 		return Usage{}, err
-	}
-	var in struct {
-		Session *struct {
-			TotalCostUSD float64
-			ModelUsage   map[string]ModelUsage
-		}
-	}
-	if err := unmarshal(raw, &in); err != nil || in.Session == nil {
+	case in.Session == nil:
 		return Usage{}, errors.New("get_usage: the answer has no session")
 	}
-	return Usage{TotalMicroUSD: microUSD(in.Session.TotalCostUSD), Models: in.Session.ModelUsage}, nil
+	return in.Session.usage(), nil
 }
 
 // Interrupt ends the turn; its [Result] says so. A pending approval is
@@ -56,8 +43,8 @@ func (p *Process) SetModel(ctx context.Context, model string) error {
 	return p.ask(ctx, "set_model", map[string]any{"model": m}, nil)
 }
 
-// SetEffort sets how much the model thinks in the turns to come: low, medium, high and more,
-// as [Model.EffortLevels] has them; empty is the model's own. Other settings stay.
+// SetEffort sets how much the model thinks in the turns to come: low, medium, high and more;
+// empty is the model's own. Other settings stay.
 func (p *Process) SetEffort(ctx context.Context, level string) error {
 	var l any
 	if level != "" {

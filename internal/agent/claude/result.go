@@ -1,7 +1,5 @@
 package claude
 
-import "encoding/json"
-
 // Result ends a turn. Judge it by IsError and Interrupted, not by its Subtype.
 type Result struct {
 	Meta
@@ -15,32 +13,17 @@ type Result struct {
 	// TerminalReason is completed, aborted_streaming, aborted_tools, api_error,
 	// max_turns, budget_exhausted …; empty up to 2.1.37.
 	TerminalReason string
-	StopReason     string
-	// NumTurns counts calls of the model; the durations are in milliseconds.
-	NumTurns      int
-	DurationMS    int64
-	APIDurationMS int64 `json:"duration_api_ms"`
+	// NumTurns counts calls of the model.
+	NumTurns int
 	// APIErrorStatus is the HTTP status of a failed call of the model; or 0.
 	APIErrorStatus int
 	// Running is the running total of the epoch, not of the turn; see [Totals].
 	Running Usage `json:"-"`
 	// PermissionDenials are the calls that were refused.
-	PermissionDenials []PermissionDenial
-	// PromptUUIDs are the prompts that the turn answered, where the CLI says it.
-	PromptUUIDs []string `json:"user_message_uuids"`
+	PermissionDenials []struct{ ToolUseID string }
 	// QueuedTurns is how many prompts still wait in the CLI; another result
 	// follows when it is not 0.
 	QueuedTurns int `json:"queued_turn_count"`
-	// LocalCommand is the slash command that the turn was, if it was one.
-	LocalCommand string
-	// StructuredOutput is the answer to a JSON schema; nil without one.
-	StructuredOutput json.RawMessage
-}
-
-// PermissionDenial is a call that was refused during the turn.
-type PermissionDenial struct {
-	ToolName, ToolUseID string
-	ToolInput           json.RawMessage
 }
 
 // Interrupted reports whether somebody stopped the turn: that is no failure.
@@ -58,19 +41,14 @@ func (r *Result) Interrupted() bool {
 func decodeResult(line []byte) Message {
 	var in struct {
 		Result
-		Error           errorText
-		TotalCostUSD    float64
-		ModelUsage      map[string]ModelUsage
-		UserMessageUUID string
+		Error errorText
+		costs
 	}
 	fill(line, &in)
 	m := &in.Result
 	if in.Error != "" {
 		m.Errors = append([]string{string(in.Error)}, m.Errors...)
 	}
-	m.Running = Usage{TotalMicroUSD: microUSD(in.TotalCostUSD), Models: in.ModelUsage}
-	if m.PromptUUIDs == nil && in.UserMessageUUID != "" {
-		m.PromptUUIDs = []string{in.UserMessageUUID}
-	}
+	m.Running = in.usage()
 	return m
 }

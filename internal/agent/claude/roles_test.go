@@ -42,13 +42,13 @@ func addTool(server *mcp.Server, name string, f func(context.Context, string) st
 }
 
 // mcpProgram is this test binary as an MCP server on stdio.
-func mcpProgram(t *testing.T) claude.MCPServerConfig {
+func mcpProgram(t *testing.T) map[string]any {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return claude.MCPServerConfig{Type: "stdio", Command: exe, Env: map[string]string{"DECKHAND_TEST_ROLE": "mcp"}}
+	return map[string]any{"type": "stdio", "command": exe, "env": map[string]string{"DECKHAND_TEST_ROLE": "mcp"}}
 }
 
 func playMCP() int {

@@ -2,7 +2,6 @@ package claude_test
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"testing"
 
@@ -45,9 +44,13 @@ func share(t *testing.T, cli program, p *pool, with ...setup) *session {
 	if !fresh {
 		s.model.SetFaults(nil)
 		next := s.prompt("say: Next.")
+		begun := false
 		s.until("the end of the row before it", func(m claude.Message) bool {
+			if m, ok := m.(*claude.CommandLifecycle); ok && m.PromptUUID == next && m.State == "started" {
+				begun = true
+			}
 			_, ended := m.(*claude.Result)
-			return ended && slices.Contains(s.turn.PromptUUIDs, next)
+			return ended && begun
 		})
 		s.turn, s.turns, s.log = claude.Output{}, nil, nil
 	}

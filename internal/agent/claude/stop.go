@@ -132,14 +132,9 @@ func (p *Process) stop() {
 	if !busy && wait(p.o.StopGrace.Close) {
 		return
 	}
-	p.order(reaper.Term)
+	writeOrder(p.orders, []byte{reaper.Term})
 	if wait(p.o.StopGrace.Term) {
 		return
 	}
 	p.Kill()
-}
-
-// order sends one order to the reaper.
-func (p *Process) order(b byte) {
-	writeOrder(p.orders, []byte{b})
 }

@@ -56,7 +56,7 @@ func TestStopTakesEveryStep(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if exit := p.Exit(); exit == nil || exit.Reason != want.reason || !exit.Asked {
+			if exit := p.Exit(); exit == nil || exit.Reason != want.reason {
 				t.Errorf("%v, want %s", exit, want.reason)
 			}
 			allGone(t, tree)
@@ -215,7 +215,7 @@ func TestOrphansGoWithTheirReaper(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitDone(t, p)
-	if exit := p.Exit(); exit.Reason != claude.ExitKilled || exit.Asked {
+	if exit := p.Exit(); exit.Reason != claude.ExitKilled {
 		t.Errorf("%v", exit)
 	}
 	waitGone(t, tree)

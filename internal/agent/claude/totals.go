@@ -14,9 +14,7 @@ type Totals struct {
 
 // NewTotals begins at the total that a process starts from, see [Process.Baseline].
 func NewTotals(baseline Usage) *Totals {
-	t := &Totals{}
-	t.moveTo(baseline)
-	return t
+	return &Totals{total: baseline.TotalMicroUSD, models: baseline.Models}
 }
 
 // Spent is what the CLI says that was spent between two of its totals, in micro-USD.
@@ -38,17 +36,10 @@ func (t *Totals) Observe(running Usage) (s Spent, reset bool) {
 	s = Spent{Before: t.total, After: running.TotalMicroUSD}
 	most := int64(0)
 	for _, name := range slices.Sorted(maps.Keys(running.Models)) {
-		if more := running.Models[name].MicroUSD - t.models[name]; more > most {
+		if more := running.Models[name] - t.models[name]; more > most {
 			s.Model, most = name, more
 		}
 	}
-	t.moveTo(running)
+	t.total, t.models = running.TotalMicroUSD, running.Models
 	return s, reset
-}
-
-func (t *Totals) moveTo(running Usage) {
-	t.total, t.models = running.TotalMicroUSD, make(map[string]int64, len(running.Models))
-	for name, u := range running.Models {
-		t.models[name] = u.MicroUSD
-	}
 }

@@ -9,11 +9,7 @@ import (
 func TestTotalsTellWhatLiesBetween(t *testing.T) {
 	t.Parallel()
 	total := func(micro int64, models map[string]int64) claude.Usage {
-		u := claude.Usage{TotalMicroUSD: micro, Models: map[string]claude.ModelUsage{}}
-		for name, n := range models {
-			u.Models[name] = claude.ModelUsage{MicroUSD: n}
-		}
-		return u
+		return claude.Usage{TotalMicroUSD: micro, Models: models}
 	}
 	m := claude.NewTotals(total(100, map[string]int64{"a": 100}))
 	for i, c := range []struct {

@@ -1,28 +1,28 @@
 package claude
 
-import (
-	"math"
-
-	"github.com/go-json-experiment/json/jsontext"
-)
+import "math"
 
 // Usage is a running total: of a process since it started, or since the
 // session began, as [Process.Baseline] and [Result] report it.
 type Usage struct {
 	// TotalMicroUSD is millionths of a US dollar, rounded from the CLI's float.
 	TotalMicroUSD int64
-	// Models is by the model's full name.
-	Models map[string]ModelUsage
+	// Models are each model's share of it, by the model's full name.
+	Models map[string]int64
 }
 
-// ModelUsage is one model's share of a Usage, or of a difference of two.
-type ModelUsage struct {
-	Input, Output, CacheRead int64
-	// CacheWrite is everything written to the cache; CacheWrite5m and
-	// CacheWrite1h are its parts where the CLI tells them apart.
-	CacheWrite, CacheWrite5m, CacheWrite1h int64
-	WebSearches                            int64
-	MicroUSD                               int64
+// costs are a running total as the CLI writes it.
+type costs struct {
+	TotalCostUSD float64
+	ModelUsage   map[string]struct{ CostUSD float64 }
+}
+
+func (c costs) usage() Usage {
+	u := Usage{TotalMicroUSD: microUSD(c.TotalCostUSD), Models: make(map[string]int64, len(c.ModelUsage))}
+	for name, m := range c.ModelUsage {
+		u.Models[name] = microUSD(m.CostUSD)
+	}
+	return u
 }
 
 // microUSD rounds dollars to millionths.
@@ -31,20 +31,4 @@ func microUSD(usd float64) int64 {
 		return 0
 	}
 	return int64(math.Round(usd * 1e6))
-}
-
-func readModelUsage(dec *jsontext.Decoder, u *ModelUsage) error {
-	var in struct {
-		InputTokens, OutputTokens, CacheReadInputTokens, CacheCreationInputTokens int64
-		CacheCreationEphemeral5mInputTokens, CacheCreationEphemeral1hInputTokens  int64
-		WebSearchRequests                                                         int64
-		CostUSD                                                                   float64
-	}
-	err := unmarshalNext(dec, &in)
-	*u = ModelUsage{
-		Input: in.InputTokens, Output: in.OutputTokens, CacheRead: in.CacheReadInputTokens, CacheWrite: in.CacheCreationInputTokens,
-		CacheWrite5m: in.CacheCreationEphemeral5mInputTokens, CacheWrite1h: in.CacheCreationEphemeral1hInputTokens,
-		WebSearches: in.WebSearchRequests, MicroUSD: microUSD(in.CostUSD),
-	}
-	return err
 }

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -65,21 +66,18 @@ func (b *brief) Write(p []byte) (int, error) {
 
 var versionPattern = regexp.MustCompile(`\d+\.\d+\.\d+`)
 
-// since says from which version on a flag or request was seen to work, among
+// since says from which version on a request was seen to work, among
 // the versions that were tried: the true one may lie between it and the
 // version tried before it. What is not named works in all of them.
 var since = map[string]string{
-	"--session-mirror":    "2.1.150",
 	"apply_flag_settings": "2.1.329",
 	"get_usage":           "2.1.250",
 }
 
-// has reports whether the CLI has a flag or request, as far as is known: an
+// supports reports whether the CLI has a request, as far as is known: an
 // unknown version has all.
-func (o Options) has(feature string) bool { return supports(o.Version, feature) }
-
-func supports(version, feature string) bool {
-	first, ok := since[feature]
+func supports(version, request string) bool {
+	first, ok := since[request]
 	return !ok || version == "" || !Older(version, first)
 }
 
@@ -88,14 +86,19 @@ func supports(version, feature string) bool {
 const oldVersion = "2.1.37"
 
 // learned takes from the answer of initialize what it tells about the version.
-func (p *Process) learned(r *InitializeResponse) {
+func (p *Process) learned(answer json.RawMessage) {
+	var said struct {
+		Version string `json:"claude_code_version"`
+		PID     int    // 0 up to 2.1.37
+	}
+	fill(answer, &said)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.version != "":
-	case r.Version != "":
-		p.version = r.Version
-	case r.PID == 0:
+	case said.Version != "":
+		p.version = said.Version
+	case said.PID == 0:
 		p.version = oldVersion
 	}
 }

@@ -113,7 +113,7 @@ type Process interface {
 	MCPToggle(ctx context.Context, server string, enabled bool) error
 
 	AnswerPreToolUse(requestID string, d claude.HookDecision, reason string) error
-	AnswerHook(requestID string, a claude.HookAnswer) error
+	AnswerHook(requestID string, specific map[string]any) error
 	Allow(requestID string, input json.RawMessage) error
 	Deny(requestID, message string, interrupt bool) error
 

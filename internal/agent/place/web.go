@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 
-	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway/egress"
 	"deckhand/internal/sandbox"
@@ -157,7 +156,7 @@ func (p Project) mcpConfig() (string, error) {
 	all := egress.MCPConfig(servers, "${"+sandbox.WebVariable+"}", "${"+webTokenVariable+"}")
 	for name, s := range p.MCPServers {
 		if len(s.Command) > 0 {
-			all[name] = claude.MCPServerConfig{Type: "stdio", Command: "/bin/sh", Args: s.started()}
+			all[name] = map[string]any{"type": "stdio", "command": "/bin/sh", "args": s.started()}
 		}
 	}
 	if len(all) == 0 {
