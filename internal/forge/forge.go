@@ -96,8 +96,6 @@ type Pictures interface {
 type Account struct {
 	ID    int64
 	Login string
-	Name  string
-	Bot   bool
 }
 
 // NewPull is a pull request to be opened, within one repository.
@@ -161,10 +159,9 @@ type Pull struct {
 	Head         string // commit
 	Author       string // login
 	Mergeable    Mergeable
-	MergedCommit string    // once it is merged
-	MergedBy     string    // login
-	Unasked      []string  // told by Open alone: the reviewers who could not be asked
-	UpdatedAt    time.Time // by the forge's clock
+	MergedCommit string   // once it is merged
+	MergedBy     string   // login
+	Unasked      []string // told by Open alone: the reviewers who could not be asked
 }
 
 // CheckState says how a check stands.
@@ -220,7 +217,6 @@ type Discussion struct {
 type Comment struct {
 	Author string // login
 	Body   string
-	At     time.Time
 }
 
 // Reason says why a forge did not do something.

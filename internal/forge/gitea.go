@@ -85,7 +85,7 @@ func (g *ofGitea) Me(ctx context.Context) (Account, error) {
 	if err != nil {
 		return Account{}, failed("ask whose credential it is", g.host, err)
 	}
-	return Account{ID: user.ID, Login: user.UserName, Name: user.FullName}, nil
+	return Account{ID: user.ID, Login: user.UserName}, nil
 }
 
 func (g *ofGitea) DefaultBranch(ctx context.Context) (string, error) {
@@ -299,9 +299,6 @@ func (g *ofGitea) pull(p *gitea.PullRequest) Pull {
 	}
 	if p.Base != nil {
 		ours.Base = p.Base.Ref
-	}
-	if p.Updated != nil {
-		ours.UpdatedAt = *p.Updated
 	}
 	switch {
 	case p.HasMerged:

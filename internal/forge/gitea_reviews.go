@@ -119,7 +119,7 @@ func (g *ofGitea) talks(ctx context.Context, number int) ([]*talk, error) {
 			talks = append(talks, t)
 		}
 		t.Resolved = t.Resolved || c.Resolver != nil
-		t.Comments = append(t.Comments, Comment{Author: login(c.Reviewer), Body: c.Body, At: c.Created})
+		t.Comments = append(t.Comments, Comment{Author: login(c.Reviewer), Body: c.Body})
 	}
 	return talks, nil
 }

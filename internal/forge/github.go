@@ -132,17 +132,12 @@ func (g *ofGitHub) Me(ctx context.Context) (Account, error) {
 		Viewer struct {
 			DatabaseID int64
 			Login      string
-			Name       *string
 		}
 	}
 	if err := g.graph.Query(ctx, &q, nil); err != nil {
 		return Account{}, g.failed("read the account", err)
 	}
-	a := Account{ID: q.Viewer.DatabaseID, Login: q.Viewer.Login, Bot: strings.HasSuffix(q.Viewer.Login, "[bot]")}
-	if q.Viewer.Name != nil {
-		a.Name = *q.Viewer.Name
-	}
-	return a, nil
+	return Account{ID: q.Viewer.DatabaseID, Login: q.Viewer.Login}, nil
 }
 
 func (g *ofGitHub) repository(ctx context.Context) (*github.Repository, error) {

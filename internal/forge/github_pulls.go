@@ -130,7 +130,7 @@ func gitHubPull(pr *github.PullRequest) Pull {
 	p := Pull{
 		Number: pr.GetNumber(), URL: pr.GetHTMLURL(), Title: pr.GetTitle(), Body: pr.GetBody(),
 		State: Open, Draft: pr.GetDraft(), Branch: pr.GetHead().GetRef(), Base: pr.GetBase().GetRef(),
-		Head: pr.GetHead().GetSHA(), Author: gitHubLogin(pr.GetUser()), Mergeable: MergeUnknown, UpdatedAt: pr.GetUpdatedAt().Time,
+		Head: pr.GetHead().GetSHA(), Author: gitHubLogin(pr.GetUser()), Mergeable: MergeUnknown,
 	}
 	switch {
 	case pr.GetMerged() || pr.MergedAt != nil:

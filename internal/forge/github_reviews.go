@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/go-github/v92/github"
 	"github.com/shurcooL/githubv4"
@@ -59,8 +58,7 @@ func (g *ofGitHub) Discussions(ctx context.Context, number int) ([]Discussion, e
 									Typename string `graphql:"__typename"`
 									Login    string
 								}
-								Body      string
-								CreatedAt time.Time
+								Body string
 							}
 						} `graphql:"comments(first: 100)"`
 					}
@@ -93,7 +91,7 @@ func (g *ofGitHub) Discussions(ctx context.Context, number int) ([]Discussion, e
 						login += "[bot]" // as REST calls it
 					}
 				}
-				d.Comments = append(d.Comments, Comment{login, c.Body, c.CreatedAt})
+				d.Comments = append(d.Comments, Comment{login, c.Body})
 			}
 			out = append(out, d)
 		}

@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -89,7 +88,7 @@ func gitHubSays(operation string, a asked) (int, any) {
 func gitHubGraph(a asked) string {
 	query := a.Body.(o)["query"].(string)
 	for part, answer := range map[string]string{
-		"viewer":               `{"viewer":{"databaseId":77,"login":"deckhand[bot]","name":null}}`,
+		"viewer":               `{"viewer":{"databaseId":77,"login":"deckhand[bot]"}}`,
 		"pullRequestTemplates": `{"repository":{"pullRequestTemplates":[{"filename":"other.md","body":"no"},{"filename":"PULL_REQUEST_TEMPLATE.md","body":"## Why"}]}}`,
 		"object(":              `{"repository":{"a":null,"b":{"text":"* @ann","isTruncated":false},"c":{"text":"* @bob","isTruncated":false}}}`,
 		"markPullRequestReady": `{"markPullRequestReadyForReview":{"pullRequest":{"isDraft":false}}}`,
@@ -101,10 +100,10 @@ func gitHubGraph(a asked) string {
 			return `{"data":` + answer + `}`
 		}
 	}
-	node := `{"id":"T1","path":"a.go","line":3,"isResolved":false,"comments":{"nodes":[{"author":{"__typename":"User","login":"ann"},"body":"Why?","createdAt":"2026-01-02T03:04:05Z"},{"author":{"__typename":"Bot","login":"deckhand"},"body":"So.","createdAt":"2026-01-02T03:05:05Z"}]}}`
+	node := `{"id":"T1","path":"a.go","line":3,"isResolved":false,"comments":{"nodes":[{"author":{"__typename":"User","login":"ann"},"body":"Why?"},{"author":{"__typename":"Bot","login":"deckhand"},"body":"So."}]}}`
 	page := `{"hasNextPage":true,"endCursor":"X"}`
 	if a.Body.(o)["variables"].(o)["after"] != nil {
-		node = `{"id":"T2","path":"b.go","line":null,"isResolved":true,"comments":{"nodes":[{"author":null,"body":"Gone","createdAt":"2026-01-02T03:04:05Z"}]}}`
+		node = `{"id":"T2","path":"b.go","line":null,"isResolved":true,"comments":{"nodes":[{"author":null,"body":"Gone"}]}}`
 		page = `{"hasNextPage":false,"endCursor":null}`
 	}
 	return `{"data":{"repository":{"pullRequest":{"reviewThreads":{"nodes":[` + node + `],"pageInfo":` + page + `}}}}}`
@@ -144,7 +143,7 @@ func TestGitHub(t *testing.T) {
 		http.Redirect(w, r, logs.URL+"/log?sig=secret", http.StatusFound)
 	}
 	ctx := t.Context()
-	same(t, "me", must[Account](t)(r.Me(ctx)), Account{ID: 77, Login: "deckhand[bot]", Bot: true})
+	same(t, "me", must[Account](t)(r.Me(ctx)), Account{ID: 77, Login: "deckhand[bot]"})
 	same(t, "default branch", must[string](t)(r.DefaultBranch(ctx)), "trunk")
 	same(t, "template", must[string](t)(r.Template(ctx)), "## Why")
 	same(t, "owners", must[string](t)(r.CodeOwners(ctx, "trunk")), "* @ann")
@@ -154,7 +153,7 @@ func TestGitHub(t *testing.T) {
 		o{"reviewers": []any{"ann", "stranger"}, "team_reviewers": []any{"team"}}, o{"reviewers": []any{"ann"}}, o{"team_reviewers": []any{"team"}}, o{"reviewers": []any{"stranger"}},
 	})
 	want := Pull{
-		Number: 5, URL: p.URL, Title: "Fix it", Body: p.Body, State: Open, Draft: true, Branch: "deckhand/1", Base: "main", Head: head, Author: "deckhand[bot]", Mergeable: MergeClean, UpdatedAt: p.UpdatedAt,
+		Number: 5, URL: p.URL, Title: "Fix it", Body: p.Body, State: Open, Draft: true, Branch: "deckhand/1", Base: "main", Head: head, Author: "deckhand[bot]", Mergeable: MergeClean,
 	}
 	same(t, "those who could not be asked", p.Unasked, []string{"stranger"})
 	p.Unasked = nil
@@ -181,10 +180,9 @@ func TestGitHub(t *testing.T) {
 		said = append(said, one.ID+one.Author+" "+string(one.Verdict)+" "+one.Body)
 	}
 	same(t, "reviews", said, []string{"1ann changes_requested Not so", "6dan commented Nice"})
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	same(t, "discussions", must[[]Discussion](t)(r.Discussions(ctx, 5)), []Discussion{
-		{ID: "T1", Path: "a.go", Line: 3, Comments: []Comment{{"ann", "Why?", at}, {"deckhand[bot]", "So.", at.Add(time.Minute)}}},
-		{ID: "T2", Path: "b.go", Resolved: true, Comments: []Comment{{"ghost", "Gone", at}}},
+		{ID: "T1", Path: "a.go", Line: 3, Comments: []Comment{{"ann", "Why?"}, {"deckhand[bot]", "So."}}},
+		{ID: "T2", Path: "b.go", Resolved: true, Comments: []Comment{{"ghost", "Gone"}}},
 	})
 	must[any](t)(nil, r.Reply(ctx, 5, "T1", "Done."))
 	must[any](t)(nil, r.Resolve(ctx, 5, "T1"))

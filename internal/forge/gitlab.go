@@ -72,7 +72,7 @@ func (g *ofGitLab) Me(ctx context.Context) (Account, error) {
 	if err != nil {
 		return Account{}, g.failed("read the account", err)
 	}
-	return Account{ID: u.ID, Login: u.Username, Name: u.Name, Bot: u.Bot}, nil
+	return Account{ID: u.ID, Login: u.Username}, nil
 }
 
 func (g *ofGitLab) read(ctx context.Context) (*gitlab.Project, error) {

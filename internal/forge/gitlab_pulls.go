@@ -128,9 +128,6 @@ func gitLabPull(mr *gitlab.MergeRequest) Pull {
 		State: Open, Draft: mr.Draft, Branch: mr.SourceBranch, Base: mr.TargetBranch, Head: mr.SHA, Author: gitLabLogin(mr.Author),
 		Mergeable: MergeBlocked, // which GitLab has many words for
 	}
-	if mr.UpdatedAt != nil {
-		p.UpdatedAt = *mr.UpdatedAt
-	}
 	switch mr.State {
 	case "merged":
 		p.State, p.MergedCommit = Merged, gitLabCommit(mr)

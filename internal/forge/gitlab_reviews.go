@@ -96,7 +96,7 @@ func (g *ofGitLab) Discussions(ctx context.Context, number int) ([]Discussion, e
 				continue
 			}
 			d.Resolved = d.Resolved && (n.Resolved || !n.Resolvable)
-			d.Comments = append(d.Comments, Comment{n.Author.Username, n.Body, at(n.CreatedAt)})
+			d.Comments = append(d.Comments, Comment{n.Author.Username, n.Body})
 		}
 		out = append(out, d)
 	}
