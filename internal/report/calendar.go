@@ -16,9 +16,8 @@ const (
 
 // calendar reads the words for times, as of a day.
 type calendar struct {
-	today       time.Time // civil
-	loc         *time.Location
-	sundayFirst bool
+	today time.Time // civil
+	loc   *time.Location
 }
 
 // span is a stretch of days that words stand for.
@@ -109,9 +108,6 @@ func (c calendar) unit(name string, back int) span {
 		return days(c.today.AddDate(0, 0, -back), 1, [...]string{"today", "yesterday"}[back])
 	case "week":
 		since := (int(c.today.Weekday()) + 6) % 7 // days since Monday
-		if c.sundayFirst {
-			since = int(c.today.Weekday())
-		}
 		return days(c.today.AddDate(0, 0, -since-7*back), 7, text)
 	case "month":
 		return months(civil(y, m-time.Month(back), 1), 1, text)

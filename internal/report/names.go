@@ -109,7 +109,8 @@ func (a Answer) threadName(l Line, names Names) string {
 		return "thread " + orNone(printable(l.Key))
 	}
 	name := channelName(l.ThreadKey.ChannelID, names)
-	if seconds, err := strconv.ParseInt(firstPart(l.ThreadKey.ThreadTS, "."), 10, 64); err == nil {
+	whole, _, _ := strings.Cut(l.ThreadKey.ThreadTS, ".")
+	if seconds, err := strconv.ParseInt(whole, 10, 64); err == nil {
 		at, p := time.Unix(seconds, 0).UTC(), a.Question.Period
 		if p.loc != nil {
 			at = at.In(p.loc)
@@ -124,11 +125,6 @@ func (a Answer) threadName(l Line, names Names) string {
 		name += " (" + printable(l.Project) + ")"
 	}
 	return name
-}
-
-func firstPart(s, sep string) string {
-	part, _, _ := strings.Cut(s, sep)
-	return part
 }
 
 func orNone(s string) string {

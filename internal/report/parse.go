@@ -140,7 +140,7 @@ const usual = "this month"
 
 // read finds period, grouping and filters among the words, wherever they stand.
 func read(text string, o Context) *reading {
-	r := &reading{o: o, calendar: calendar{today: civilDay(o.Now, o.location()), loc: o.location(), sundayFirst: o.SundayFirst}}
+	r := &reading{o: o, calendar: calendar{today: civilDay(o.Now, o.location()), loc: o.location()}}
 	if len(text) > maxText {
 		r.wrong = "That is too long for a question about costs."
 		text = ""

@@ -273,7 +273,6 @@ func TestACanonicalQuestionParsesBack(t *testing.T) {
 		o := base
 		o.Location = rapid.SampledFrom(zones).Draw(t, "zone")
 		o.Now = o.Now.Add(time.Duration(rapid.IntRange(0, 3*365*24).Draw(t, "hours later")) * time.Hour)
-		o.SundayFirst = rapid.Bool().Draw(t, "sunday first")
 		if rapid.Bool().Draw(t, "no lists") {
 			o.Projects, o.Models = nil, nil
 		}

@@ -52,8 +52,6 @@ type Context struct {
 	// Models are the ids there are, by which "opus" finds its models. If it is nil,
 	// a model is taken for the id that it is written as.
 	Models []string
-	// SundayFirst begins weeks on Sunday instead of Monday.
-	SundayFirst bool
 }
 
 func (o Context) location() *time.Location {
