@@ -95,8 +95,6 @@ type Unpacking struct {
 	Scratch string
 	// Packs write them, in order. They are not read if the commits exist already.
 	Packs []func(context.Context, io.Writer) error
-	// MaxBytes bounds a pack; 0 means 1 GiB.
-	MaxBytes int64
 }
 
 // Unpack adds the commits and sets the refs. Its error is a sentence; then some of the refs may be set.
@@ -162,7 +160,7 @@ func (u Unpacking) read(ctx context.Context, view *View, pack func(context.Conte
 		wrote <- err
 	}()
 	_, err = view.git(ctx, out, []string{"GIT_OBJECT_DIRECTORY=" + view.objects[0]},
-		"index-pack", "--stdin", "--fix-thin", "--strict", "--max-input-size="+fmt.Sprint(cmp.Or(u.MaxBytes, maxPublished)))
+		"index-pack", "--stdin", "--fix-thin", "--strict", "--max-input-size="+strconv.Itoa(maxPublished))
 	_ = out.Close() // a further write fails
 	if e := <-wrote; e != nil && err == nil {
 		return e
