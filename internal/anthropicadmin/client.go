@@ -57,7 +57,6 @@ type Client struct {
 // Error is an answer that is no report.
 type Error struct {
 	Status    int    // of HTTP
-	Type      string // such as authentication_error; empty if the answer did not say
 	Message   string // the API's own words
 	RequestID string // for Anthropic's support
 }
@@ -90,7 +89,6 @@ func (e *Error) Error() string {
 type page struct {
 	Data []struct {
 		StartingAt time.Time `json:"starting_at"`
-		EndingAt   time.Time `json:"ending_at"`
 		Results    []result  `json:"results"`
 	} `json:"data"`
 	HasMore  bool    `json:"has_more"`
@@ -218,12 +216,11 @@ func (c *Client) ask(ctx context.Context, query url.Values) (p page, wait time.D
 func refusal(resp *http.Response, body []byte) (wait time.Duration, err error) {
 	var said struct {
 		Error struct {
-			Type    string `json:"type"`
 			Message string `json:"message"`
 		} `json:"error"`
 	}
 	_ = json.Unmarshal(body, &said) // a proxy's page: the status will do
-	err = &Error{Status: resp.StatusCode, Type: said.Error.Type, Message: said.Error.Message, RequestID: resp.Header.Get("Request-Id")}
+	err = &Error{Status: resp.StatusCode, Message: said.Error.Message, RequestID: resp.Header.Get("Request-Id")}
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < 500 {
 		return -1, err
 	}

@@ -157,7 +157,7 @@ func TestAWrongKeyIsSaidAtOnce(t *testing.T) {
 	a := newAPI(t, refuses(401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`, "Request-Id", "req_1"))
 	_, err := a.october(t, "")
 	var refused *Error
-	if !errors.As(err, &refused) || refused.Status != 401 || refused.Type != "authentication_error" {
+	if !errors.As(err, &refused) || refused.Status != 401 {
 		t.Fatalf("error %#v", err)
 	}
 	for _, want := range []string{"401", "invalid x-api-key", "sk-ant-admin…", "req_1"} {
