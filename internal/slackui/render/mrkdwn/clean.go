@@ -90,20 +90,17 @@ func firstLine(s string) string {
 // delimits reports whether a line is a table's delimiter row, also inside quotes.
 func delimits(line string) bool { return isDelimiterRow(strings.TrimLeft(line, "> \t")) }
 
-// fenceBody returns the line from its fence on, if it begins with one, also inside quotes and list items.
-func fenceBody(line string) (string, bool) {
+// beginsFence reports whether a line begins with a fence, also inside quotes and list items.
+func beginsFence(line string) bool {
 	// Nearly all lines end here: a fence needs three of a kind.
 	if !strings.Contains(line, "```") && !strings.Contains(line, "~~~") {
-		return "", false
+		return false
 	}
 	rest := strings.TrimLeft(line, " \t>")
 	if marker := listMarker(rest); marker > 0 {
 		rest = strings.TrimLeft(rest[marker:], " \t>")
 	}
-	if strings.HasPrefix(rest, "```") || strings.HasPrefix(rest, "~~~") {
-		return rest, true
-	}
-	return "", false
+	return strings.HasPrefix(rest, "```") || strings.HasPrefix(rest, "~~~")
 }
 
 // listMarker returns the length of the list marker that s begins with, or 0.

@@ -71,7 +71,7 @@ func readTable(header, under, rest string) *table {
 	t := &table{head: header + under, rows: [][]string{tableCells(header)}}
 	for at := 0; ; {
 		line := firstLine(rest[at:])
-		if _, fence := fenceBody(line); fence || !strings.Contains(line, "|") {
+		if beginsFence(line) || !strings.Contains(line, "|") {
 			t.below = rest[:at]
 			return t
 		}
