@@ -330,7 +330,7 @@ func (p *playedProcess) clear() {
 	p.resets++
 	p.session = fmt.Sprintf("%s-%d", p.name, p.resets)
 	p.running = 0
-	p.put(&claude.ConversationReset{NewSessionID: p.session})
+	p.put(&claude.ConversationReset{})
 }
 
 func (m *playedMachine) setHoldStop() {

@@ -26,7 +26,6 @@ const authorTimeout = 5 * time.Second
 type turn struct {
 	row        turns.Turn
 	prompt     inbox.Prompt
-	promptUUID string // by which the CLI knows this attempt at it
 	content    claude.Output
 	desk       *ask.Desk
 	spent      map[string]int64 // see TurnView.Spent; nil while there is none
@@ -153,7 +152,7 @@ func (w *worker) beginWithFiles(ctx context.Context, row turns.Turn, prompt inbo
 func (w *worker) beginTurn(row turns.Turn, prompt inbox.Prompt, promptUUID, text string, files ...claude.Block) {
 	w.acting.Store(&row.RequestedBy)
 	w.turn = &turn{
-		row: row, prompt: prompt, promptUUID: promptUUID, content: w.session.content.Next(), meter: w.session.meter,
+		row: row, prompt: prompt, content: w.session.content.Next(), meter: w.session.meter,
 		pulse: newPulse(w.limits.Quiet),
 	}
 	if w.project.ReachesForge() {

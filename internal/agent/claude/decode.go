@@ -2,7 +2,6 @@ package claude
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -59,13 +58,7 @@ func decodeType(head Meta, line []byte) Message {
 	case "command_lifecycle":
 		return decodeInto(line, new(CommandLifecycle))
 	case "conversation_reset":
-		var in struct {
-			ConversationReset
-			NewConversationID string
-		}
-		fill(line, &in)
-		in.NewSessionID = cmp.Or(in.NewConversationID, in.NewSessionID)
-		return &in.ConversationReset
+		return &ConversationReset{Meta: head}
 	case "tool_progress":
 		return decodeInto(line, new(ToolProgress))
 	case "rate_limit_event":

@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 
@@ -95,18 +94,12 @@ func readBlock(dec *jsontext.Decoder, b *Block) error {
 		IsError                                   bool
 		Source                                    struct{ MediaType, Data string }
 	}
-	unread, start := dec.UnreadBuffer(), dec.InputOffset()
 	if err := unmarshalNext(dec, &in); err != nil {
 		return err
 	}
 	*b = Block{
 		Type: in.Type, Text: in.Text + in.Thinking, ID: in.ID, Name: in.Name, Input: in.Input,
 		ToolUseID: in.ToolUseID, Content: in.Content, IsError: in.IsError, MediaType: in.Source.MediaType, Data: in.Source.Data,
-	}
-	switch b.Type {
-	case "text", "thinking", "tool_use", "tool_result", "image", "document":
-	default:
-		b.Raw = bytes.Clone(bytes.TrimLeft(unread[:dec.InputOffset()-start], ":, \t\r\n"))
 	}
 	return nil
 }

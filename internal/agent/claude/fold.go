@@ -11,9 +11,6 @@ import (
 // and the same messages always make the same turn. Messages that say nothing
 // to a person leave it unchanged, as does a second result.
 func (t Output) Fold(m Message) Output {
-	if id := m.Head().SessionID; id != "" && id != t.SessionID {
-		t.SessionID = id
-	}
 	switch m := m.(type) {
 	case *StreamEvent:
 		t.stream(m)

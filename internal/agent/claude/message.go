@@ -137,8 +137,7 @@ type StreamEvent struct {
 // Block is one content block of a message.
 type Block struct {
 	// Type is text, thinking, redacted_thinking, tool_use, tool_result, image,
-	// document, server_tool_use, … Blocks of other types keep their bytes in
-	// Raw.
+	// document, server_tool_use, …
 	Type string
 	// Text is the text of text and thinking blocks.
 	Text string
@@ -152,8 +151,6 @@ type Block struct {
 	// MediaType and Data describe an image or document: base64, as written. A document may
 	// have a Title, and is its Text where it has no Data.
 	MediaType, Data, Title string
-	// Raw holds a block of an unknown type.
-	Raw json.RawMessage
 }
 
 // Text returns a text block to send.
@@ -176,10 +173,7 @@ type CommandLifecycle struct {
 
 // ConversationReset says that the conversation starts anew under another
 // session id, as after /clear. The running totals of costs restart too.
-type ConversationReset struct {
-	Meta
-	NewSessionID string
-}
+type ConversationReset struct{ Meta }
 
 // ToolProgress says that a tool still runs.
 type ToolProgress struct {

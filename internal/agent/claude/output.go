@@ -18,8 +18,6 @@ type Output struct {
 	Status string
 	// Result ends the turn; nil while it runs.
 	Result *Result
-	// SessionID is the session that the CLI names, which changes after /clear.
-	SessionID string
 	// Model is that of the main conversation.
 	Model string
 	// Todos is the model's list of work as it stands.
@@ -163,7 +161,7 @@ type Decision struct {
 
 // Next returns the turn that follows t: empty, but for what outlives a turn.
 func (t Output) Next() Output {
-	next := Output{SessionID: t.SessionID, Model: t.Model, Todos: t.Todos}
+	next := Output{Model: t.Model, Todos: t.Todos}
 	for _, s := range t.streaming {
 		// A subagent in the background may still be writing.
 		if s.parent != "" {

@@ -26,8 +26,8 @@ var processRows = []row{
 			t.Error("a prompt to an ended process was accepted")
 		}
 		s.start(resumed)
-		if turn := s.run("say: second"); turn.Result.IsError || turn.SessionID != s.id {
-			t.Errorf("session %s, want %s: %s", turn.SessionID, s.id, show(turn))
+		if turn := s.run("say: second"); turn.Result.IsError || s.p.SessionID() != s.id {
+			t.Errorf("session %s, want %s: %s", s.p.SessionID(), s.id, show(turn))
 		}
 	}},
 	{"fork", "2.1.276", func(t *testing.T, cli program) {
@@ -36,8 +36,8 @@ var processRows = []row{
 		s.must(s.p.Stop(s.ctx))
 		parent := s.fork()
 		s.start(resumed)
-		if turn := s.run("say: forked"); turn.Result.IsError || turn.SessionID != s.id {
-			t.Errorf("session %s, want %s", turn.SessionID, s.id)
+		if turn := s.run("say: forked"); turn.Result.IsError || s.p.SessionID() != s.id {
+			t.Errorf("session %s, want %s", s.p.SessionID(), s.id)
 		}
 		s.must(s.p.Stop(s.ctx))
 		if found, err := filepath.Glob(filepath.Join(s.home, ".claude", "projects", "*", parent+".jsonl")); err != nil || len(found) != 1 {

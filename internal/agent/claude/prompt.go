@@ -87,8 +87,5 @@ func (b Block) outgoing() (any, error) {
 			Source source `json:"source"`
 		}{b.Type, b.Title, s}, nil
 	}
-	if json.Valid(b.Raw) {
-		return b.Raw, nil
-	}
 	return nil, fmt.Errorf("block of type %q cannot be sent", b.Type)
 }
