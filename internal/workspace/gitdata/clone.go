@@ -429,7 +429,7 @@ func (r Repository) keep(refs map[string]string) error {
 		return r.setRefs(missing, "")
 	}
 	for name, hash := range missing {
-		if err := r.writeRef(name, hash); err != nil {
+		if err := r.SetRef(name, hash); err != nil {
 			return err
 		}
 	}

@@ -195,7 +195,7 @@ func (u Unpacking) name(ctx context.Context, view *View, ref, commit string) err
 			return err
 		}
 	}
-	if err := u.Source.writeRef(ref, commit); err != nil || !strings.HasPrefix(ref, "refs/heads/") {
+	if err := u.Source.SetRef(ref, commit); err != nil || !strings.HasPrefix(ref, "refs/heads/") {
 		return err
 	}
 	return u.Source.log(ref, before, commit, "brought from another machine")
@@ -286,9 +286,6 @@ func (r Repository) Behind(ctx context.Context, scratch string) (branch string, 
 	n, _ = strconv.Atoi(strings.TrimSpace(out))
 	return branch, n
 }
-
-// SetRef sets a ref to an object that the repository has.
-func (r Repository) SetRef(name, hash string) error { return r.writeRef(name, hash) }
 
 // Follow is the target of a symbolic ref, such as origin's HEAD; empty if it is none.
 func (r Repository) Follow(name string) string {

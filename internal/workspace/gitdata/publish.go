@@ -68,7 +68,7 @@ func (p Publication) Publish(ctx context.Context) (commit string, err error) {
 	if err := p.keepWhatIsTakenBack(ctx, before, tip); err != nil {
 		return "", err
 	}
-	if err := p.Source.writeRef(ref, tip); err != nil {
+	if err := p.Source.SetRef(ref, tip); err != nil {
 		return "", err
 	}
 	return tip, p.Source.log(ref, before, tip, "published")

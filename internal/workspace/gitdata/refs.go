@@ -24,8 +24,8 @@ const (
 	lockAge     = 10 * time.Minute
 )
 
-// writeRef sets a ref of the repository as git does. Its folders must not be links.
-func (r Repository) writeRef(name, hash string) error {
+// SetRef sets a ref of the repository as git does. Its folders must not be links.
+func (r Repository) SetRef(name, hash string) error {
 	if !isRef(name) || !hashFormat.MatchString(hash) {
 		return fmt.Errorf("%q or %q is none that could be written", name, hash)
 	}

@@ -62,7 +62,7 @@ func (r Repository) Hold(ctx context.Context, scratch, ref string, commits []str
 		return "", nil, err
 	}
 	held = strings.TrimSpace(out)
-	return held, has, r.writeRef(ref, held)
+	return held, has, r.SetRef(ref, held)
 }
 
 // ErrGone is a state that the repository does not have.

@@ -218,7 +218,7 @@ func (s Saving) files(ctx context.Context, files *os.Root, now *Saved, known map
 	if _, err := source.Commit(ctx, commit); err != nil {
 		return nil, cmp.Or(context.Cause(ctx), errors.New("what was saved is not whole"))
 	}
-	if err := s.Source.writeRef(s.Ref, commit); err != nil {
+	if err := s.Source.SetRef(s.Ref, commit); err != nil {
 		return nil, err
 	}
 	if len(unread) > 0 {
