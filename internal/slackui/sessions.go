@@ -240,7 +240,7 @@ func (s *sessions) clearLine(k threads.ThreadKey) {
 func (s *sessions) Suggest(in *chat.Incoming, project string) {
 	params := slack.AssistantThreadsSetSuggestedPromptsParameters{ChannelID: in.Row.ChannelID, ThreadTS: in.Row.ThreadTS}
 	if project != "" {
-		params.Title = render.PlainTitle("What should Deckhand do in " + project + "?")
+		params.Title = render.PlainWords("What should Deckhand do in " + project + "?")
 		params.Prompts = []slack.AssistantThreadsPrompt{
 			{Title: "Fix a failing test", Message: "Run the tests, find out why they fail, and propose a fix."},
 			{Title: "Explain the code", Message: "How is this repository organized, and where should a newcomer start reading?"},

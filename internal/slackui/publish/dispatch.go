@@ -68,9 +68,6 @@ func (t *tombstones) add(key uint64) {
 	t.known[key] = struct{}{}
 }
 
-// remove forgets a key that may be shown again.
-func (t *tombstones) remove(key uint64) { delete(t.known, key) }
-
 // dispatch begins every call that may begin now. It returns when to call it again, zero if only an event can change
 // anything, and how much is pending or in flight.
 func (s *Scheduler) dispatch(base context.Context) (next time.Time, left int) {

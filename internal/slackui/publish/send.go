@@ -291,7 +291,7 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 		// It may be shown again when Slack is back.
 		ended = j.ended(len(j.ends))
 		s.forget(j)
-		s.ended.remove(j.key)
+		delete(s.ended.known, j.key)
 	default:
 		// Only this state is lost: a newer one may succeed.
 		ended = j.ended(a.ends)

@@ -25,7 +25,7 @@ func Doing(t agent.TurnView, o Options) string {
 	case t.Held != "":
 		return "waits for a budget"
 	case t.Content.Status != "":
-		return plainWords("is waiting: " + o.redact(t.Content.Status))
+		return PlainWords("is waiting: " + o.redact(t.Content.Status))
 	}
 	for i := len(t.Content.Items) - 1; i >= 0; i-- {
 		it := &t.Content.Items[i]
@@ -33,7 +33,7 @@ func Doing(t agent.TurnView, o Options) string {
 		case it.ParentID != "": // of a subagent, whose call stands before it
 		case it.Kind == claude.ItemToolUse && it.Tool != nil:
 			if unfinished(it.Tool.State) {
-				return plainWords(doingTool(it.Tool, t.Workspace, o))
+				return PlainWords(doingTool(it.Tool, t.Workspace, o))
 			}
 		case it.Kind == claude.ItemText && !it.Final:
 			return "is writing"
@@ -51,14 +51,11 @@ func WaitsFor(name string, answer bool) string {
 	if answer {
 		what = "answer"
 	}
-	return plainWords("waits for " + plaintext.Clip(plaintext.OneLine(name), 30) + "’s " + what)
+	return PlainWords("waits for " + plaintext.Clip(plaintext.OneLine(name), 30) + "’s " + what)
 }
 
-// PlainTitle is a title for a place that shows neither markup nor blocks.
-func PlainTitle(s string) string { return plainWords(s) }
-
-// plainWords is text for a place that shows neither markup nor blocks.
-func plainWords(s string) string {
+// PlainWords is text for a place that shows neither markup nor blocks.
+func PlainWords(s string) string {
 	s = plaintext.OneLine(plaintext.Visible(s))
 	s = plainAngles.Replace(s) // Slack's tokens stand in them
 	return plaintext.Clip(plaintext.Mute(s), doingMax)
