@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"deckhand/internal/store/approvals"
 	"deckhand/internal/store/audit"
 	"deckhand/internal/store/ledger"
@@ -44,35 +47,36 @@ type FinishedTurn struct {
 func (s *Store) FinishTurn(ctx context.Context, l threads.Lease, f FinishedTurn) (ended []approvals.Approval, rows []outbox.Row, err error) {
 	copies := transcripts.Pack(f.Transcripts)
 	err = s.db.InTx(ctx, func(tx pg.Tx) error {
-		team, err := threads.Hold(ctx, tx, l)
-		if err != nil {
-			return err
-		}
-		tag, err := tx.Exec(ctx, `
+		var team string
+		var finished []int64
+		var spent int64
+		var end, show pgx.Batch
+		threads.QueueHold(&end, l, &team)
+		end.Queue(`
 			UPDATE turns SET state = $2, problem = $3, agent_turns = $4, over_budget = $5, answer = $6, ended_at = now()
-			WHERE id = $1 AND state = 'running'`, f.ID, f.State, f.Problem, f.AgentTurns, f.OverBudget, f.Answer)
-		if err != nil {
+			WHERE id = $1 AND state = 'running'`, f.ID, f.State, f.Problem, f.AgentTurns, f.OverBudget, f.Answer).Exec(func(tag pgconn.CommandTag) error {
+			if tag.RowsAffected() == 0 {
+				return fmt.Errorf("turn %d has ended already: %w", f.ID, threads.ErrFenced)
+			}
+			return nil
+		})
+		turns.SumCalls(&end, l.ThreadID, f.ID, &spent)
+		end.Queue(`
+			UPDATE inbox SET state = 'done', outcome = $2, done_at = now()
+			WHERE turn_id = $1 AND state = 'running' RETURNING id`, f.ID, f.State).Query(func(rows pgx.Rows) (err error) {
+			finished, err = pg.CollectColumn[int64](rows, nil)
 			return err
-		}
-		if tag.RowsAffected() == 0 {
-			return fmt.Errorf("turn %d has ended already: %w", f.ID, threads.ErrFenced)
+		})
+		if err := tx.Send(ctx, &end); err != nil {
+			return err
 		}
 		if _, err := transcripts.Save(ctx, tx, l, copies); err != nil {
 			return err
 		}
-		finished, err := pg.CollectColumn[int64](tx.Query(ctx, `
-			UPDATE inbox SET state = 'done', outcome = $2, done_at = now()
-			WHERE turn_id = $1 AND state = 'running' RETURNING id`, f.ID, f.State))
-		if err != nil {
-			return err
-		}
-		if rows, err = outbox.Add(ctx, tx, l.ThreadID, f.outboxRows(finished)...); err != nil {
-			return err
-		}
-		if ended, err = approvals.End(ctx, tx, f.ID, f.Approvals); err != nil {
-			return err
-		}
-		if err := outbox.CloseCards(ctx, tx, f.ID, outbox.Hold); err != nil {
+		outbox.AddTo(s.db, &show, l.ThreadID, func(w outbox.Row) { rows = append(rows, w) }, f.outboxRows(finished)...)
+		approvals.End(&show, f.ID, f.Approvals, &ended)
+		outbox.CloseCards(s.db, &show, f.ID, outbox.Hold)
+		if err := tx.Send(ctx, &show); err != nil {
 			return err
 		}
 		var entries []audit.Entry
@@ -83,11 +87,7 @@ func (s *Store) FinishTurn(ctx context.Context, l threads.Lease, f FinishedTurn)
 		if err := ledger.InsertEnd(ctx, tx, f.ID, f.CLITotals, true); err != nil {
 			return err
 		}
-		end, err := turns.EndedEntry(ctx, tx, team, l, f.ID, f.State, f.Problem)
-		if err != nil {
-			return err
-		}
-		return audit.Append(ctx, tx, append(entries, end)...)
+		return audit.Append(ctx, tx, append(entries, turns.EndedEntry(team, l.ThreadID, f.ID, f.State, f.Problem, spent))...)
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("finish turn %d: %w", f.ID, err)

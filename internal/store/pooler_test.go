@@ -124,12 +124,12 @@ func TestBehindAPooler(t *testing.T) {
 		})
 	}
 	all.Wait()
-	kinds := map[pg.NoticeKind]bool{}
+	kinds, limit := map[pg.NoticeKind]bool{}, time.After(waittest.Limit)
 	for !kinds[pg.NoticePrompt] {
 		select {
 		case n := <-heard:
 			kinds[n.Kind] = true
-		case <-time.After(waittest.Limit):
+		case <-limit:
 			t.Fatal("no notice was heard")
 		}
 	}

@@ -235,7 +235,7 @@ func queueCardRow(db *pg.DB, b *pgx.Batch, a *Approval) {
 func addCardRow(ctx context.Context, tx pg.Tx, a *Approval) error {
 	var b pgx.Batch
 	queueCardRow(tx.DB, &b, a)
-	return tx.SendBatch(ctx, &b).Close()
+	return tx.Send(ctx, &b)
 }
 
 // Unanswered lists the approvals of a parked turn whose answer its process did not get, whether pending, decided or

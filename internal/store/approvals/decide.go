@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -277,19 +278,19 @@ func (s *Store) endApproval(ctx context.Context, update string, args ...any) (a 
 	return a, ok, err
 }
 
-// End ends the pending approvals of a turn: with status, or as interrupted if a continued turn did not ask
+// End adds to a batch that the pending approvals of a turn end: with status, or as interrupted if a continued turn did not ask
 // for them again. The caller audits them.
-func End(ctx context.Context, tx pg.Tx, turnID int64, status Status) ([]Approval, error) {
-	if status == "" {
-		status = Cancelled
-	}
-	return pg.Collect[Approval](tx.Query(ctx, `
+func End(b *pgx.Batch, turnID int64, status Status, ended *[]Approval) {
+	b.Queue(`
 		WITH a AS (
 			UPDATE approvals
 			SET status = CASE WHEN request_id = '' THEN 'interrupted' ELSE $2 END, decided_at = now()
 			WHERE turn_id = $1 AND status = 'pending'
 			RETURNING *)
-		SELECT `+approvalColumns+` FROM a JOIN threads t ON t.id = a.thread_id`, turnID, status))
+		SELECT `+approvalColumns+` FROM a JOIN threads t ON t.id = a.thread_id`, turnID, cmp.Or(status, Cancelled)).Query(func(rows pgx.Rows) (err error) {
+		*ended, err = pg.Collect[Approval](rows, nil)
+		return err
+	})
 }
 
 // wakeTurn unparks the turn of an approval that has ended.

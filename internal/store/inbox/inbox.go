@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"deckhand/internal/store/audit"
 	"deckhand/internal/store/outbox"
@@ -134,29 +135,31 @@ type NewPrompt struct {
 	LookSince time.Time
 }
 
-// AcceptPrompt turns a received envelope into a prompt of its thread, opens the thread if needed, and wakes the
-// replica that holds it. ok is false when the envelope was already handled. [pg.ErrEnded] says that the turn was
-// already continued, [pg.ErrNotYet] that an earlier message of the thread waits, or that this one was changed after it
-// was read.
+// AcceptPrompt turns a received envelope into a prompt of its thread, opens the thread if needed, and notifies the
+// replicas unless this one holds it: the caller wakes its worker. ok is false when the envelope was already handled.
+// [pg.ErrEnded] says that the turn was already continued, [pg.ErrNotYet] that an earlier message of the thread waits,
+// or that this one was changed after it was read.
 func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t threads.Thread, ok bool, err error) {
 	err = s.db.InTx(ctx, func(tx pg.Tx) error {
-		if t, err = openThread(ctx, tx, p); err != nil {
+		var b, then pgx.Batch
+		openThread(&b, p, &t) // and locks its row: prompts of one thread come one by one
+		b.Queue(`
+			UPDATE inbox i SET state = 'accepted', thread_id = t.id, prompt_uuid = $2, prompt = $3,
+				files = COALESCE($5::jsonb, '[]'), rewind = $6, next_try = now(), attempts = 0, waits_since = NULL, why = '', marked = false
+			FROM threads t
+			WHERE i.id = $1 AND i.state = 'received' AND i.edits = $4 AND NOT `+behind+` AND t.team_id = $7 AND t.channel_id = $8 AND t.thread_ts = $9`,
+			p.InboxID, p.UUID, p.Text, p.Edits, p.Files, p.Rewind, p.Thread.TeamID, p.Thread.ChannelID, p.Thread.ThreadTS).Exec(func(tag pgconn.CommandTag) error {
+			ok = tag.RowsAffected() == 1
+			return nil
+		})
+		if err := tx.Send(ctx, &b); err != nil {
 			return err
 		}
-		// The thread's row is locked: prompts of one thread come one by one.
-		if err := takeContinue(ctx, tx, t.ID, p); err != nil {
-			return err
-		}
-		tag, err := tx.Exec(ctx, `
-			UPDATE inbox i SET state = 'accepted', thread_id = $2, prompt_uuid = $3, prompt = $4,
-				files = COALESCE($6::jsonb, '[]'), rewind = $7, next_try = now(), attempts = 0, waits_since = NULL, why = '', marked = false
-			WHERE id = $1 AND state = 'received' AND edits = $5 AND NOT `+behind, p.InboxID, t.ID, p.UUID, p.Text, p.Edits, p.Files, p.Rewind)
-		if err != nil {
-			return err
-		}
-		ok = tag.RowsAffected() == 1
 		if !ok {
 			return stillReceived(ctx, tx, p.InboxID)
+		}
+		if err := takeContinue(ctx, tx, t.ID, p); err != nil {
+			return err
 		}
 		if !p.LookSince.IsZero() {
 			if err := want(ctx, tx, Scan{TeamID: t.TeamID, ChannelID: t.ChannelID, ThreadTS: t.ThreadTS, Since: p.LookSince}); err != nil {
@@ -172,9 +175,10 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t threads.Thread
 		if len(p.Files) > 0 {
 			details["files"] = p.Files
 		}
-		var b pgx.Batch
-		b.Queue(pg.SendNotice, pg.Channel, pg.Notice{Kind: pg.NoticePrompt, ThreadID: t.ID}.Body())
-		return audit.AppendAfter(ctx, tx, &b, audit.Entry{Kind: audit.Prompt, TeamID: t.TeamID, Actor: p.UserID, ThreadID: t.ID, Details: details})
+		if t.LeaseOwner == "" || t.LeaseOwner != s.db.Replica {
+			then.Queue(pg.SendNotice, pg.Channel, pg.Notice{Kind: pg.NoticePrompt, ThreadID: t.ID}.Body())
+		}
+		return audit.AppendAfter(ctx, tx, &then, audit.Entry{Kind: audit.Prompt, TeamID: t.TeamID, Actor: p.UserID, ThreadID: t.ID, Details: details})
 	})
 	if err != nil {
 		return threads.Thread{}, false, fmt.Errorf("accept prompt %d: %w", p.InboxID, err)
@@ -182,13 +186,16 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t threads.Thread
 	return t, ok, nil
 }
 
-// openThread returns the prompt's thread, and opens it if there is none.
-func openThread(ctx context.Context, tx pg.Tx, p NewPrompt) (threads.Thread, error) {
-	return pg.CollectOne[threads.Thread](tx.Query(ctx, `
+// openThread adds to a batch that the prompt's thread is read, and opened if there is none.
+func openThread(b *pgx.Batch, p NewPrompt, t *threads.Thread) {
+	b.Queue(`
 		INSERT INTO threads AS t (team_id, channel_id, thread_ts, project, owner_id, title, slug, base)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (team_id, channel_id, thread_ts) DO UPDATE SET active_at = now()
-		RETURNING `+threads.Columns, p.Thread.TeamID, p.Thread.ChannelID, p.Thread.ThreadTS, p.Project, p.UserID, p.Title, p.Slug, p.Base))
+		RETURNING `+threads.Columns, p.Thread.TeamID, p.Thread.ChannelID, p.Thread.ThreadTS, p.Project, p.UserID, p.Title, p.Slug, p.Base).Query(func(rows pgx.Rows) (err error) {
+		*t, err = pg.CollectOne[threads.Thread](rows, nil)
+		return err
+	})
 }
 
 // takeContinue uses up a stopped turn's offer to continue.
@@ -200,8 +207,8 @@ func takeContinue(ctx context.Context, tx pg.Tx, threadID int64, p NewPrompt) er
 		UPDATE turns r SET continued_by = $3
 		WHERE id = $1 AND thread_id = $2 AND over_budget AND continued_by = ''
 		  AND NOT EXISTS (SELECT FROM turns l WHERE l.thread_id = r.thread_id AND l.id > r.id)
-		  AND NOT EXISTS (SELECT FROM inbox i WHERE i.thread_id = r.thread_id AND i.state IN ('accepted', 'running'))`,
-		p.Continues, threadID, p.UserID)
+		  AND NOT EXISTS (SELECT FROM inbox i WHERE i.thread_id = r.thread_id AND i.state IN ('accepted', 'running') AND i.id <> $4)`,
+		p.Continues, threadID, p.UserID, p.InboxID)
 	if err == nil && tag.RowsAffected() == 0 {
 		err = pg.ErrEnded
 	}

@@ -101,7 +101,7 @@ func Add(ctx context.Context, tx pg.Tx, threadID int64, rows ...NewRow) ([]Row, 
 	var out []Row
 	var b pgx.Batch
 	AddTo(tx.DB, &b, threadID, func(w Row) { out = append(out, w) }, rows...)
-	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+	if err := tx.Send(ctx, &b); err != nil {
 		return nil, fmt.Errorf("write into the outbox: %w", err)
 	}
 	return out, nil
@@ -130,14 +130,13 @@ func AddTo(db *pg.DB, b *pgx.Batch, threadID int64, written func(Row), rows ...N
 	}
 }
 
-// CloseCards queues a turn's cards to be shown once more after its end. This process holds them for some time.
-func CloseCards(ctx context.Context, tx pg.Tx, turnID int64, hold time.Duration) error {
-	_, err := tx.Exec(ctx, `
+// CloseCards adds to a batch that a turn's cards are queued to be shown once more after its end. This process holds them for some time.
+func CloseCards(db *pg.DB, b *pgx.Batch, turnID int64, hold time.Duration) {
+	b.Queue(`
 		INSERT INTO outbox (kind, team_id, thread_id, card_id, replica, process, held_until)
 		SELECT DISTINCT 'card', t.team_id, t.id, a.card_id, $2, $3, now() + $4::interval
 		FROM approvals a JOIN threads t ON t.id = a.thread_id
-		WHERE a.turn_id = $1 AND a.decided_via NOT IN ('rule', 'grant')`, turnID, tx.DB.Replica, tx.DB.Process, hold)
-	return err
+		WHERE a.turn_id = $1 AND a.decided_via NOT IN ('rule', 'grant')`, turnID, db.Replica, db.Process, hold)
 }
 
 // Say writes a sentence for the thread into the outbox. It calls the admins of a project, if one is named.

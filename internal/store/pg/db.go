@@ -131,6 +131,9 @@ type Tx struct {
 	DB *DB
 }
 
+// Send runs the statements of a batch in one round trip. What each returns is read by its own callback.
+func (tx Tx) Send(ctx context.Context, b *pgx.Batch) error { return tx.SendBatch(ctx, b).Close() }
+
 // Begin begins a transaction in one round trip. A process that is frozen in a transaction would keep its rows
 // locked for whoever takes over its threads: the server ends it after this idle time.
 const Begin = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '15s'"

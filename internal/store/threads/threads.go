@@ -160,13 +160,22 @@ func (s *Store) fenced(ctx context.Context, l Lease, what, sql string, args ...a
 // Hold locks the thread's row for the rest of the transaction and returns its team. It fails with ErrFenced when
 // the lease is lost.
 func Hold(ctx context.Context, tx pg.Tx, l Lease) (teamID string, err error) {
-	err = tx.QueryRow(ctx, `
+	var b pgx.Batch
+	QueueHold(&b, l, &teamID)
+	return teamID, tx.Send(ctx, &b)
+}
+
+// QueueHold is [Hold] in a batch, whose other statements then count only if it succeeds.
+func QueueHold(b *pgx.Batch, l Lease, teamID *string) {
+	b.Queue(`
 		SELECT team_id FROM threads WHERE id = $1 AND lease_owner = $2 AND lease_epoch = $3
-		FOR NO KEY UPDATE`, l.ThreadID, l.Owner, l.Epoch).Scan(&teamID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return "", ErrFenced
-	}
-	return teamID, err
+		FOR NO KEY UPDATE`, l.ThreadID, l.Owner, l.Epoch).QueryRow(func(row pgx.Row) error {
+		err := row.Scan(teamID)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return ErrFenced
+		}
+		return err
+	})
 }
 
 // ThreadOfRunningTurn returns the thread whose turn is running, or

@@ -46,17 +46,18 @@ const turnColumns = `r.id, r.thread_id, r.session_id::text AS session_id, r.epoc
 // when there is no such prompt.
 func (s *Store) BeginTurn(ctx context.Context, l threads.Lease, sessionID string, epoch int) (t Turn, p inbox.Prompt, ok bool, err error) {
 	err = s.db.InTx(ctx, func(tx pg.Tx) error {
-		team, err := threads.Hold(ctx, tx, l)
-		if err != nil {
-			return err
-		}
-		p, err = pg.CollectOne[inbox.Prompt](tx.Query(ctx, `
+		var team string
+		var next, b pgx.Batch
+		threads.QueueHold(&next, l, &team)
+		next.Queue(`
 			SELECT `+inbox.PromptColumns+` FROM inbox i
-			WHERE thread_id = $1 AND state = 'accepted' AND rewind IS NULL ORDER BY `+inbox.NextFirst+` LIMIT 1 FOR UPDATE OF i`, l.ThreadID))
-		if errors.Is(err, pg.ErrNotFound) {
+			WHERE thread_id = $1 AND state = 'accepted' AND rewind IS NULL ORDER BY `+inbox.NextFirst+` LIMIT 1 FOR UPDATE OF i`, l.ThreadID).Query(func(rows pgx.Rows) (err error) {
+			p, err = pg.CollectOne[inbox.Prompt](rows, nil)
+			return err
+		})
+		if err = tx.Send(ctx, &next); errors.Is(err, pg.ErrNotFound) {
 			return nil
-		}
-		if err != nil {
+		} else if err != nil {
 			return err
 		}
 		ok = true
@@ -69,7 +70,6 @@ func (s *Store) BeginTurn(ctx context.Context, l threads.Lease, sessionID string
 				return err
 			}
 		}
-		var b pgx.Batch
 		b.Queue(`UPDATE inbox SET state = 'running', turn_id = $2, marked = false WHERE id = $1`, p.InboxID, t.ID)
 		return audit.AppendAfter(ctx, tx, &b, startedEntry(team, t, p.UUID))
 	})
@@ -86,19 +86,22 @@ func startedEntry(team string, t Turn, promptUUID string) audit.Entry {
 	}
 }
 
-// EndedEntry is the audit entry of a turn's end and its cost by then: the booked calls. The turn's row is
-// locked, so that every call is either in this sum or gets an entry when it is booked.
-func EndedEntry(ctx context.Context, tx pg.Tx, team string, l threads.Lease, turnID int64, state, problem string) (audit.Entry, error) {
-	var calls int64
-	if err := tx.QueryRow(ctx, `
+// SumCalls adds to a batch, behind the statement that ends a turn, that the turn's booked calls are summed up. Its row
+// is locked, so that every call is either in this sum or gets an audit entry when it is booked.
+func SumCalls(b *pgx.Batch, threadID, turnID int64, microUSD *int64) {
+	b.Queue(`
 		SELECT COALESCE(ledger_sum(micro_usd), 0) FROM ledger
-		WHERE thread_id = $1 AND turn_id = $2 AND (kind = 'call' OR corrects IS NOT NULL)`, l.ThreadID, turnID).Scan(&calls); err != nil {
-		return audit.Entry{}, fmt.Errorf("sum the calls of turn %d: %w", turnID, err)
-	}
+		WHERE thread_id = $1 AND turn_id = $2 AND (kind = 'call' OR corrects IS NOT NULL)`, threadID, turnID).QueryRow(func(row pgx.Row) error {
+		return row.Scan(microUSD)
+	})
+}
+
+// EndedEntry is the audit entry of a turn's end; microUSD is that of [SumCalls].
+func EndedEntry(team string, threadID, turnID int64, state, problem string, microUSD int64) audit.Entry {
 	return audit.Entry{
-		Kind: audit.TurnEnded, TeamID: team, ThreadID: l.ThreadID, TurnID: turnID,
-		Details: map[string]any{"state": state, "problem": problem, "micro_usd": calls},
-	}, nil
+		Kind: audit.TurnEnded, TeamID: team, ThreadID: threadID, TurnID: turnID,
+		Details: map[string]any{"state": state, "problem": problem, "micro_usd": microUSD},
+	}
 }
 
 // insertTurn also marks the session as started: from here on a prompt may be in its transcript.
@@ -156,23 +159,21 @@ func (s *Store) ContinueTurn(ctx context.Context, l threads.Lease, old Turn, ses
 			return err
 		}
 		var prompt string
-		if err = tx.QueryRow(ctx, `
-			UPDATE inbox SET turn_id = $2, marked = false WHERE turn_id = $1 AND state = 'running' RETURNING prompt_uuid::text`, old.ID, t.ID).Scan(&prompt); err != nil {
-			return err
-		}
-		if _, err = tx.Exec(ctx, `
+		var spent int64
+		var b pgx.Batch
+		b.Queue(`
+			UPDATE inbox SET turn_id = $2, marked = false WHERE turn_id = $1 AND state = 'running' RETURNING prompt_uuid::text`, old.ID, t.ID).QueryRow(func(row pgx.Row) error {
+			return row.Scan(&prompt)
+		})
+		b.Queue(`
 			UPDATE approvals SET turn_id = $2, request_id = ''
-			WHERE turn_id = $1 AND delivered_at IS NULL AND status IN ('pending', 'allowed', 'denied')`, old.ID, t.ID); err != nil {
+			WHERE turn_id = $1 AND delivered_at IS NULL AND status IN ('pending', 'allowed', 'denied')`, old.ID, t.ID)
+		outbox.CloseCards(s.db, &b, old.ID, 0)
+		SumCalls(&b, l.ThreadID, old.ID, &spent)
+		if err := tx.Send(ctx, &b); err != nil {
 			return err
 		}
-		if err := outbox.CloseCards(ctx, tx, old.ID, 0); err != nil {
-			return err
-		}
-		end, err := EndedEntry(ctx, tx, team, l, old.ID, "interrupted", why)
-		if err != nil {
-			return err
-		}
-		return audit.Append(ctx, tx, end, startedEntry(team, t, prompt))
+		return audit.Append(ctx, tx, EndedEntry(team, l.ThreadID, old.ID, "interrupted", why, spent), startedEntry(team, t, prompt))
 	})
 	if err != nil {
 		return Turn{}, fmt.Errorf("continue turn %d: %w", old.ID, err)
