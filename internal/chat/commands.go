@@ -283,7 +283,7 @@ func (a router) onMessage(ctx context.Context, in *Incoming) (outcome string, er
 	case len(to.choices) > 0:
 		return prompter(a).pickProject(ctx, in, to.choices)
 	case c == nil:
-		return prompter(a).prompt(ctx, in, to)
+		return prompter(a).prompt(ctx, in, thread, to)
 	case c.nearly:
 		a.askBack(in, c, text)
 		outcome, err = askedBack, nil

@@ -12,17 +12,14 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/store/inbox"
+	"deckhand/internal/store/threads"
 )
 
-// prompt gives the thread's session work. The eyes come first: the person sees at
+// prompt gives the session of a thread work, or of a new one if thread is zero. The eyes come first: the person sees at
 // once that they were heard.
-func (a prompter) prompt(ctx context.Context, in *Incoming, to aim) (outcome string, err error) {
+func (a prompter) prompt(ctx context.Context, in *Incoming, thread threads.Thread, to aim) (outcome string, err error) {
 	m, key, text := in.Message, in.Row.Key(), to.text
 	files := promptFiles(m.Files)
-	thread, err := a.here(ctx, in)
-	if err != nil {
-		return "", err
-	}
 	opens := thread.ID == 0
 	if !opens {
 		listener(a).scanBefore(ctx, in)
