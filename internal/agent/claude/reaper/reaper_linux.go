@@ -88,6 +88,9 @@ func inside(pid int, all map[int]process) int {
 // started it has ended. What these programs have started is not listed. In gVisor and in
 // containers none can be seen from here. pid is the CLI's, or its launcher's.
 func Left(reaper, pid int) (commands [][]string) {
+	if alone(reaper) {
+		return nil
+	}
 	all := running()
 	cli := inside(pid, all)
 	began, ok := all[cli]
@@ -110,6 +113,27 @@ func Left(reaper, pid int) (commands [][]string) {
 		}
 	}
 	return commands
+}
+
+// alone reports whether the CLI is the only program below the reaper, beside its launcher and
+// what is below it. It is nearly always, and a few files tell: reading all of /proc takes
+// milliseconds, for which people would wait.
+func alone(reaper int) bool {
+	for at := strconv.Itoa(reaper); ; {
+		threads, _ := os.ReadDir("/proc/" + at + "/task") // a process that has ended has none
+		var children []string
+		for _, t := range threads {
+			b, _ := os.ReadFile("/proc/" + at + "/task/" + t.Name() + "/children") // likewise
+			children = append(children, strings.Fields(string(b))...)
+		}
+		if len(children) != 1 {
+			return false // or none is told here
+		}
+		at = children[0]
+		if name, err := os.ReadFile("/proc/" + at + "/comm"); err != nil || strings.TrimSpace(string(name)) != "bwrap" {
+			return err == nil
+		}
+	}
 }
 
 // older compares two start times of processes.
