@@ -162,7 +162,7 @@ func BenchmarkSteps(b *testing.B) {
 		time.Sleep(1500 * time.Millisecond) // Slack's one post a second must not be measured
 		began := time.Now()
 		text := fmt.Sprintf("answer %d", i)
-		ts := w.post(linus, eng, thread, "say: "+text)
+		ts := w.post(linus, eng, thread, fmt.Sprintf(twoLines, "answer", i))
 		posted := w.postedAt(text, ts)
 		w.done(eng, thread, ts)
 		all := read(began)
