@@ -65,22 +65,8 @@ func (a prompter) prompt(ctx context.Context, in *Incoming, thread threads.Threa
 	if in.Row.WaitsSince.IsZero() {
 		a.screen.React(key.ChannelID, in.Row.TS, Heard, nil)
 	}
-	if m.About != nil {
-		text, files = a.about(ctx, m.About)+text, append(files, promptFiles(m.About.Files)...)
-	}
-	command := strings.HasPrefix(text, "/")
-	if !opens && in.Row.UserID != thread.OwnerID && !command {
-		text = fmt.Sprintf("[%s writes:]\n%s", a.nameOf(ctx, in), text)
-	}
-	if !command {
-		text = reader(a).linked(ctx, in, m.Text) + text
-	}
-	if m.Reply && !command {
-		before, earlier, err := reader(a).talkBefore(ctx, in, opens)
-		if err != nil {
-			return "", err
-		}
-		text, files = before+text, append(files, earlier...)
+	if text, files, err = a.withContext(ctx, in, thread, text, files); err != nil {
+		return "", err
 	}
 	p := inbox.NewPrompt{
 		InboxID: in.Row.ID, Thread: key, Project: project, Title: title, Slug: view.Slug(title), Base: to.branch, UserID: in.Row.UserID, UUID: uuid.NewString(), Text: text, Files: files, Edits: in.Row.Edits,
@@ -111,6 +97,31 @@ func (a prompter) prompt(ctx context.Context, in *Incoming, thread threads.Threa
 		a.screen.React(key.ChannelID, in.Row.TS, Heard, nil) // until now it had the mark alone
 	}
 	return "accepted", nil
+}
+
+// withContext puts before what somebody writes what the model needs to know beside it, with its files: the message
+// that it is about, who writes if others do, too, the messages that it links to, and what was said in the thread. A
+// command of the CLI is one at the beginning alone, and stays as it is.
+func (a prompter) withContext(ctx context.Context, in *Incoming, thread threads.Thread, text string, files []inbox.PromptFile) (string, []inbox.PromptFile, error) {
+	m, opens := in.Message, thread.ID == 0
+	if m.About != nil {
+		text, files = a.about(ctx, m.About)+text, append(files, promptFiles(m.About.Files)...)
+	}
+	if strings.HasPrefix(text, "/") {
+		return text, files, nil
+	}
+	if !opens && in.Row.UserID != thread.OwnerID {
+		text = fmt.Sprintf("[%s writes:]\n%s", a.nameOf(ctx, in), text)
+	}
+	text = reader(a).linked(ctx, in, m.Text) + text
+	if m.Reply {
+		before, earlier, err := reader(a).talkBefore(ctx, in, opens)
+		if err != nil {
+			return "", nil, err
+		}
+		text, files = before+text, append(files, earlier...)
+	}
+	return text, files, nil
 }
 
 // cliCommand is what the CLI would take for a command of its own, and not for work.
