@@ -264,54 +264,64 @@ func (w *worker) adopt(ctx context.Context, proc place.Process, m *spend.Meter, 
 	s.pump.Go(func() { s.mirror.Run(pumpCtx) })
 	proc.OnGit(func(e gitway.Event) { s.journal.add(s.journal.git(t.TeamID, t.ID, e)) })
 	proc.OnAsk(asking{w, s})
-	s.pump.Go(func() {
-		var again <-chan time.Time
-		for pause, within := publishPause, workspace.PublishTime; pumpCtx.Err() == nil; {
-			select {
-			case <-pumpCtx.Done():
-				return
-			case <-s.committed:
-				pause = publishPause
-			case <-again:
-				pause = min(2*pause, publishMost)
-			}
-			if again = nil; s.publish(pumpCtx, t, p, within) {
-				within = workspace.PublishTime
-			} else {
-				again, within = time.After(pause), min(2*within, publishMost)
-			}
-		}
-	})
-	s.pump.Go(func() {
-		for {
-			select {
-			case <-pumpCtx.Done():
-				return
-			case turn := <-s.diffs:
-				s.saveDiff(pumpCtx, turn, t.Branch)
-			}
-		}
-	})
-	// The process's queue never makes its reader wait, so the pump may.
-	s.pump.Go(func() {
-		defer close(messages)
-		for {
-			m, err := proc.Next(pumpCtx)
-			if err != nil {
-				return
-			}
-			select {
-			case messages <- m:
-			case <-pumpCtx.Done():
-				return
-			}
-		}
-	})
+	s.pump.Go(func() { s.publishCommitted(pumpCtx, t, p) })
+	s.pump.Go(func() { s.saveDiffs(pumpCtx, t.Branch) })
+	s.pump.Go(func() { s.pumpMessages(pumpCtx, messages) })
 	w.session = s
 	w.setLive(proc)
 	w.place.Slots.Idle(w)
 	w.log.Info("session started", zap.String("session", s.id), zap.Int("epoch", epoch), zap.Int("pid", proc.PID()))
 	return nil
+}
+
+// publishCommitted publishes the branch after each turn that may have committed something, and
+// tries again later what fails, until ctx ends.
+func (s *session) publishCommitted(ctx context.Context, t threads.Thread, p place.Project) {
+	var again <-chan time.Time
+	for pause, within := publishPause, workspace.PublishTime; ctx.Err() == nil; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.committed:
+			pause = publishPause
+		case <-again:
+			pause = min(2*pause, publishMost)
+		}
+		if again = nil; s.publish(ctx, t, p, within) {
+			within = workspace.PublishTime
+		} else {
+			again, within = time.After(pause), min(2*within, publishMost)
+		}
+	}
+}
+
+// saveDiffs saves what turns have committed, until ctx ends.
+func (s *session) saveDiffs(ctx context.Context, branch string) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case turn := <-s.diffs:
+			s.saveDiff(ctx, turn, branch)
+		}
+	}
+}
+
+// pumpMessages hands the process's messages to the worker. It may wait for that one: the
+// process's queue never makes its reader wait.
+func (s *session) pumpMessages(ctx context.Context, messages chan<- claude.Message) {
+	defer close(messages)
+	for {
+		m, err := s.proc.Next(ctx)
+		if err != nil {
+			return
+		}
+		select {
+		case messages <- m:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // stopSession ends the process, politely unless it was fenced off, and waits for

@@ -146,25 +146,15 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 		w.session.proc.EndUse("")
 		w.session.journal.flush(ctx)
 	}
-	overBudget := t.overBudget != nil && t.stoppedBy == ""
-	view := w.view(t)
-	view.State, view.Problem, view.EndedAt, view.AgentTurns, view.Waiting = state, problem, time.Now(), agentTurns, 0
-	view.Mark = t.mark(state)
-	if state == TurnDone {
-		view.Closing = w.closing(ctx, t, view)
-	}
-	if w.session != nil {
-		view.Left = leftRunning(w.session.proc.Left())
-	}
-	view.Quiet, view.Cards = nil, t.desk.ClosedCards(status)
-	view.CostMicroUSD, view.Unfinished, view.Continue = cost, more, overBudget
-	view.Settling = more && !overBudget
+	view := w.endedView(ctx, t, state, status)
+	view.Problem, view.AgentTurns, view.CostMicroUSD, view.Unfinished = problem, agentTurns, cost, more
+	view.Settling = more && !view.Continue
 	made := w.session.madeCommits(t)
 	view.Committed = len(made) > 0
 	view.OpensPull = view.Committed && state == TurnDone && !view.Settling && w.opensPull(ctx, made)
 	f := store.FinishedTurn{
 		ID: t.row.ID, State: string(state), Problem: problem, AgentTurns: agentTurns, CLITotals: told, Approvals: status,
-		OverBudget: overBudget, View: EncodeTurn(view), Mark: string(view.Mark), Answer: transcript.Answer(t.content),
+		OverBudget: view.Continue, View: EncodeTurn(view), Mark: string(view.Mark), Answer: transcript.Answer(t.content),
 	}
 	var copies *transcript.Mirror // a process that has gone left its own when it was stopped
 	if w.session != nil {
@@ -220,6 +210,22 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 		w.place.Slots.Idle(w)
 	}
 	return nil
+}
+
+// endedView is the view of a turn that ends, but for what it has cost and committed. status is
+// that of its approvals that nobody has decided.
+func (w *worker) endedView(ctx context.Context, t *turn, state TurnState, status approvals.Status) TurnView {
+	view := w.view(t)
+	view.State, view.EndedAt, view.Mark = state, time.Now(), t.mark(state)
+	view.Waiting, view.Quiet, view.Cards = 0, nil, t.desk.ClosedCards(status)
+	view.Continue = t.overBudget != nil && t.stoppedBy == ""
+	if state == TurnDone {
+		view.Closing = w.closing(ctx, t, view)
+	}
+	if w.session != nil {
+		view.Left = leftRunning(w.session.proc.Left())
+	}
+	return view
 }
 
 const (
