@@ -150,7 +150,7 @@ func BenchmarkFollowUp(b *testing.B) {
 
 		began = time.Now()
 		usual.start()
-		first, _ = usual.turn(fmt.Sprintf("say: usual %d", i))
+		first, _ = usual.turn(fmt.Sprintf(twoLines, "usual", i))
 		spawned = append(spawned, first.Sub(began))
 		usual.stop()
 	}
@@ -257,13 +257,13 @@ func BenchmarkSandbox(b *testing.B) {
 			w := worlds[kind]
 			time.Sleep(1500 * time.Millisecond) // Slack's one post a second must not be measured
 			began := time.Now()
-			thread := w.post(linus, eng, "", fmt.Sprintf("@deckhand say: mention %d", i))
+			thread := w.post(linus, eng, "", fmt.Sprintf("@deckhand "+twoLines, "mention", i))
 			took["mention-"+kind] = append(took["mention-"+kind], w.postedAt(fmt.Sprintf("mention %d", i), thread).Sub(began))
 			w.done(eng, thread, thread)
 
 			time.Sleep(1500 * time.Millisecond)
 			began = time.Now()
-			ts := w.post(linus, eng, thread, fmt.Sprintf("say: answer %d", i))
+			ts := w.post(linus, eng, thread, fmt.Sprintf(twoLines, "answer", i))
 			took["followup-"+kind] = append(took["followup-"+kind], w.postedAt(fmt.Sprintf("answer %d", i), ts).Sub(began))
 			w.done(eng, thread, ts)
 

@@ -25,13 +25,13 @@ func BenchmarkFirstMention(b *testing.B) {
 	for i := range rounds {
 		time.Sleep(1500 * time.Millisecond) // Slack's one post a second must not be measured
 		began := time.Now()
-		thread := w.post(linus, eng, "", fmt.Sprintf("@deckhand say: mention %d", i))
+		thread := w.post(linus, eng, "", fmt.Sprintf("@deckhand "+twoLines, "mention", i))
 		begun = append(begun, w.postedAt(fmt.Sprintf("mention %d", i), thread).Sub(began))
 		w.done(eng, thread, thread)
 
 		time.Sleep(1500 * time.Millisecond)
 		began = time.Now()
-		ts := w.post(linus, eng, thread, fmt.Sprintf("say: answer %d", i))
+		ts := w.post(linus, eng, thread, fmt.Sprintf(twoLines, "answer", i))
 		follow = append(follow, w.postedAt(fmt.Sprintf("answer %d", i), ts).Sub(began))
 		w.done(eng, thread, ts)
 
@@ -42,7 +42,7 @@ func BenchmarkFirstMention(b *testing.B) {
 		d.options.SessionID = uuid.NewString()
 		began = time.Now()
 		d.start()
-		first, _ := d.turn(fmt.Sprintf("say: cold %d", i))
+		first, _ := d.turn(fmt.Sprintf(twoLines, "cold", i))
 		cli = append(cli, first.Sub(began))
 		d.stop()
 	}

@@ -29,12 +29,12 @@ func BenchmarkWake(b *testing.B) {
 		})
 		began := time.Now()
 		d.start()
-		first, _ := d.turn(fmt.Sprintf("say: resumed %d", i))
+		first, _ := d.turn(fmt.Sprintf(twoLines, "resumed", i))
 		resumed = append(resumed, first.Sub(began))
 		d.stop()
 
 		began = time.Now()
-		ts := w.post(linus, eng, thread, fmt.Sprintf("say: woken %d", i))
+		ts := w.post(linus, eng, thread, fmt.Sprintf(twoLines, "woken", i))
 		woken = append(woken, w.postedAt(fmt.Sprintf("woken %d", i), ts).Sub(began))
 		w.done(eng, thread, ts)
 
