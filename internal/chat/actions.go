@@ -200,9 +200,7 @@ func (a router) onSubmission(ctx context.Context, in *Incoming) (outcome string,
 }
 
 func (a decider) onViewClick(ctx context.Context, in *Incoming, approval approvals.Approval, _ approvals.Decision) (outcome string, err error) {
-	who := in.person()
-	who.ChannelID, who.Project = approval.ChannelID, approval.Project
-	if a.refuses(ctx, in, who, access.See) {
+	if a.refuses(ctx, in, in.person().at(approval.ChannelID, approval.Project), access.See) {
 		return "refused", nil
 	}
 	return "viewed", a.open(ctx, in, view.WholeInput{Approval: approval})
@@ -218,8 +216,7 @@ func (a decider) turnPage(ctx context.Context, in *Incoming) (outcome string, er
 	if err != nil {
 		return "", err
 	}
-	p := in.person()
-	p.ChannelID, p.Project = approval.ChannelID, approval.Project
+	p := in.person().at(approval.ChannelID, approval.Project)
 	if a.refuses(ctx, in, p, access.See) {
 		return "refused", nil
 	}

@@ -59,8 +59,7 @@ func (a *gate) personHere(ctx context.Context, in *Incoming) (person, error) {
 
 // authoriseDecision is authorise for an approval, with what the approval's terms add.
 func (a *gate) authoriseDecision(ctx context.Context, p person, approval approvals.Approval) *access.Refusal {
-	p.ChannelID, p.Project = approval.ChannelID, approval.Project
-	return a.recordRefusal(ctx, p, access.Request{Terms: termsOf(approval)}.What(), a.mayDecide(ctx, p, approval))
+	return a.recordRefusal(ctx, p.at(approval.ChannelID, approval.Project), access.Request{Terms: termsOf(approval)}.What(), a.mayDecide(ctx, p, approval))
 }
 
 // mayDo is authorise without a record, for what is asked in a person's place.
@@ -70,8 +69,7 @@ func (a *gate) mayDo(ctx context.Context, p person, act access.Act) *access.Refu
 
 // mayDecide is authoriseDecision without a record.
 func (a *gate) mayDecide(ctx context.Context, p person, approval approvals.Approval) *access.Refusal {
-	p.ChannelID, p.Project = approval.ChannelID, approval.Project
-	q := p.request("")
+	q := p.at(approval.ChannelID, approval.Project).request("")
 	q.Terms = termsOf(approval)
 	return a.answerOf(ctx, q)
 }

@@ -40,8 +40,7 @@ func callOf(a approvals.Approval) policy.Call {
 // an admin.
 func (a decider) scopes(ctx context.Context, p person, approval approvals.Approval) []approvals.GrantScope {
 	out := []approvals.GrantScope{approvals.GrantSession, approvals.GrantThread}
-	p.ChannelID, p.Project = approval.ChannelID, approval.Project
-	if a.mayDo(ctx, p, access.Administer) == nil {
+	if a.mayDo(ctx, p.at(approval.ChannelID, approval.Project), access.Administer) == nil {
 		out = append(out, approvals.GrantChannel, approvals.GrantProject)
 	}
 	return out
@@ -79,9 +78,7 @@ func (a decider) onGrantSubmission(ctx context.Context, in *Incoming, approval a
 		return a.incomplete(in, err)
 	}
 	if choice.Scope == approvals.GrantChannel || choice.Scope == approvals.GrantProject {
-		p := in.person()
-		p.Project = approval.Project
-		if a.refuses(ctx, in, p, access.Administer) {
+		if a.refuses(ctx, in, in.person().at(approval.ChannelID, approval.Project), access.Administer) {
 			return "refused", nil
 		}
 	}
@@ -105,7 +102,7 @@ func (a granter) onRevokeClick(ctx context.Context, in *Incoming) (outcome strin
 		return "unknown grant", nil
 	}
 	own := found[0].CreatedBy == in.Row.UserID
-	if a.refuses(ctx, in, a.whereGrantHolds(in.person(), found[0]), access.Revoking(own)) {
+	if a.refuses(ctx, in, in.person().at(found[0].ChannelID, found[0].Project), access.Revoking(own)) {
 		return "refused", nil
 	}
 	g, ok, err := a.c.Store.RevokeGrant(ctx, a.self.Team, id, in.Row.UserID)
@@ -126,12 +123,6 @@ func (a granter) onRevokeClick(ctx context.Context, in *Incoming) (outcome strin
 		return "revoked", nil
 	}
 	return "revoked", tab(a).publishHome(ctx, in.person(), homeChoice(in))
-}
-
-// whereGrantHolds puts a person where a grant holds, for authorise.
-func (a granter) whereGrantHolds(p person, g approvals.Grant) person {
-	p.ChannelID, p.Project = g.ChannelID, g.Project
-	return p
 }
 
 // A list has at most grantsShown grants, and counts as many as are read.
@@ -156,10 +147,9 @@ func (a granter) grantLines(ctx context.Context, p person, threadID int64) (line
 	}
 	more = max(0, len(grants)-grantsShown)
 	for _, g := range grants[:len(grants)-more] {
-		where := a.whereGrantHolds(p, g)
 		lines = append(lines, view.GrantLine{
 			Grant: g, Link: a.screen.Permalink(g.ChannelID, g.ThreadTS),
-			MayRevoke: a.mayDo(ctx, where, access.Revoking(g.CreatedBy == p.UserID)) == nil,
+			MayRevoke: a.mayDo(ctx, p.at(g.ChannelID, g.Project), access.Revoking(g.CreatedBy == p.UserID)) == nil,
 		})
 	}
 	return lines, more, nil

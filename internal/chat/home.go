@@ -183,8 +183,7 @@ func (a tab) mayRead(ctx context.Context, who person, p threads.Place) bool {
 	if access.IsDirect(p.ChannelID) {
 		return false
 	}
-	who.ChannelID, who.Project = p.ChannelID, p.Project
-	return a.mayDo(ctx, who, access.See) == nil && a.people.Reads(ctx, who.UserID, p.ChannelID)
+	return a.mayDo(ctx, who.at(p.ChannelID, p.Project), access.See) == nil && a.people.Reads(ctx, who.UserID, p.ChannelID)
 }
 
 func (a tab) homeThread(user string, t threads.Recent, pending []approvals.Approval, mine map[string]bool, admin bool) view.HomeThread {

@@ -177,6 +177,12 @@ type person struct {
 	Via       string // the way in: message, action, view, command, event
 }
 
+// at is the person in a channel, about a project.
+func (p person) at(channel, project string) person {
+	p.ChannelID, p.Project = channel, project
+	return p
+}
+
 func (p person) request(act access.Act) access.Request {
 	return access.Request{Act: act, Team: p.TeamID, User: p.UserID, Channel: p.ChannelID, Project: p.Project, Reach: p.Reach}
 }
