@@ -71,10 +71,7 @@ const (
 // what a channel was told: the admin reads the reasons of channels that they can read, and
 // in direct messages their own.
 func (a rater) onFeedbackCommand(ctx context.Context, in *Incoming, days string) (outcome string, err error) {
-	n, err := periodDays(days)
-	if err != nil {
-		return "", err
-	}
+	n := periodDays(days)
 	now, who := time.Now(), in.person()
 	found, err := a.c.Store.FeedbackReport(ctx, a.self.Team, now.AddDate(0, 0, -n), now, feedbackRead)
 	if err != nil {
@@ -106,23 +103,11 @@ func (a rater) onFeedbackCommand(ctx context.Context, in *Incoming, days string)
 const reportDays = 30
 
 // periodDays reads the number of days of a report; it is empty for the usual ones.
-func periodDays(days string) (int, error) {
-	if days == "" {
-		return reportDays, nil
-	}
-	n, err := strconv.Atoi(days)
-	if err != nil {
-		return 0, fmt.Errorf("the period of the report: %w", err)
-	}
-	return n, nil
-}
+func periodDays(days string) int { return cmp.Or(int(Numbered(days)), reportDays) }
 
 // onApprovalsCommand says how long people waited for decisions, and how they were made.
 func (a router) onApprovalsCommand(ctx context.Context, in *Incoming, days string) (outcome string, err error) {
-	n, err := periodDays(days)
-	if err != nil {
-		return "", err
-	}
+	n := periodDays(days)
 	report, err := a.c.Store.ApprovalsReport(ctx, a.self.Team, time.Now().AddDate(0, 0, -n), time.Now())
 	if err != nil {
 		return "", err
