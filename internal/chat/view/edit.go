@@ -37,8 +37,7 @@ func (f FormField) Name() string { return EditInput + ":" + f.key }
 
 // Value is what the field holds as the modal has it: a list with commas, a flag as yes or empty.
 func (f FormField) Value(a approvals.Approval) string {
-	all, _ := Fields(a.ToRun())
-	s := FieldSet{All: all}
+	s := FieldsOf(a.ToRun())
 	switch raw := s.Raw(f.key); {
 	case f.Kind == LineField:
 		text, _ := s.Text(f.key)
@@ -67,10 +66,8 @@ func (FormField) shown(value string) string { return strings.Join(strings.Fields
 
 // whole reports whether a line shows all that the field holds, and what it holds.
 func (f FormField) whole(a approvals.Approval) bool {
-	all, _ := Fields(a.ToRun())
-	s := FieldSet{All: all}
 	var had, shown any
-	if raw := s.Raw(f.key); f.Kind == FlagField || raw == nil || json.Unmarshal(raw, &had) != nil || had == nil {
+	if f.Kind == FlagField || json.Unmarshal(FieldsOf(a.ToRun()).Raw(f.key), &had) != nil || had == nil {
 		return true
 	}
 	value := f.Value(a)
@@ -104,12 +101,7 @@ const (
 
 // FieldOf is a text field of an input; false when there is none.
 func FieldOf(input json.RawMessage, key string) (string, bool) {
-	all, ok := Fields(input)
-	if !ok {
-		return "", false
-	}
-	s := FieldSet{All: all}
-	return s.Text(key)
+	return FieldsOf(input).Text(key)
 }
 
 // Editable is what a pending call's field holds that may be changed. Where the policy would

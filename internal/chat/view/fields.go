@@ -36,6 +36,12 @@ func Fields(input json.RawMessage) ([]Field, bool) {
 	return out, true
 }
 
+// FieldsOf is the top level of an input; it has no fields when that is not an object.
+func FieldsOf(input json.RawMessage) *FieldSet {
+	all, _ := Fields(input)
+	return &FieldSet{All: all}
+}
+
 // FieldSet looks fields up and remembers which have been shown.
 type FieldSet struct {
 	All  []Field
@@ -53,32 +59,24 @@ func (s *FieldSet) Raw(key string) json.RawMessage {
 }
 
 // Text returns a string field and marks it as shown; false when there is none.
-func (s *FieldSet) Text(key string) (string, bool) {
-	var v *string
-	if raw := s.Raw(key); raw == nil || json.Unmarshal(raw, &v) != nil || v == nil {
-		return "", false
+func (s *FieldSet) Text(key string) (string, bool) { return valueOf[string](s, key) }
+
+// Flag returns a boolean field and marks it as shown when it is one.
+func (s *FieldSet) Flag(key string) bool {
+	v, _ := valueOf[bool](s, key)
+	return v
+}
+
+func valueOf[T any](s *FieldSet, key string) (value T, ok bool) {
+	var v *T
+	if json.Unmarshal(s.Raw(key), &v) != nil || v == nil {
+		return value, false
 	}
 	s.Used = append(s.Used, key)
 	return *v, true
 }
 
-// Flag returns a boolean field and marks it as shown when it is one.
-func (s *FieldSet) Flag(key string) bool {
-	var v *bool
-	if raw := s.Raw(key); raw == nil || json.Unmarshal(raw, &v) != nil || v == nil {
-		return false
-	}
-	s.Used = append(s.Used, key)
-	return *v
-}
-
 // Rest lists the fields that were not shown.
 func (s *FieldSet) Rest() []Field {
-	var out []Field
-	for _, f := range s.All {
-		if !slices.Contains(s.Used, f.Key) {
-			out = append(out, f)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(s.All), func(f Field) bool { return slices.Contains(s.Used, f.Key) })
 }

@@ -24,12 +24,7 @@ type Question struct {
 
 // Questions reads the input of AskUserQuestion; raw is its list as it came.
 func Questions(a approvals.Approval) (list []Question, raw json.RawMessage, err error) {
-	all, ok := Fields(a.Input)
-	if !ok {
-		return nil, nil, errors.New("these questions cannot be read")
-	}
-	s := FieldSet{All: all}
-	raw = s.Raw("questions")
+	raw = FieldsOf(a.Input).Raw("questions")
 	if err := json.Unmarshal(raw, &list); err != nil || len(list) == 0 {
 		return nil, nil, errors.New("these questions cannot be read")
 	}

@@ -101,14 +101,12 @@ func ago(a approvals.Approval) string {
 	if b.Changed {
 		changed = ", as an approver had changed it"
 	}
-	all, _ := view.Fields(a.Input)
-	set := view.FieldSet{All: all}
 	switch {
 	case b.Ended == nil:
 		return "*It was approved before the restart*, " + dateTime(b.Approved) + changed + ". Whether it ran to its end is not known."
 	case b.Failed:
 		return "*It was approved before the restart*, " + dateTime(b.Approved) + changed + ", and came back with an error."
-	case set.Flag("run_in_background"):
+	case view.FieldsOf(a.Input).Flag("run_in_background"):
 		return "*It was started before the restart*, in the background, " + dateTime(*b.Ended) + changed + ". How far it came is not known."
 	}
 	return "*It ran before the restart*, to its end and without an error, " + dateTime(*b.Ended) + changed + "."
