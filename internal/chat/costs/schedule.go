@@ -44,14 +44,7 @@ func (d Digest) key(zone *time.Location) string {
 // the gap; where it comes twice, the first.
 func (d Digest) onDay(year int, month time.Month, day int, zone *time.Location) (due time.Time, ok bool) {
 	noon := time.Date(year, month, day, 12, 0, 0, 0, time.UTC)
-	switch d.Every {
-	case Weekly:
-		ok = noon.Weekday() == time.Monday
-	case Monthly:
-		ok = noon.Day() == 1
-	case Daily:
-		ok = true
-	}
+	ok = d.Every == Daily || d.Every == Weekly && noon.Weekday() == time.Monday || d.Every == Monthly && noon.Day() == 1
 	return onClock(time.Date(year, month, day, d.Hour, d.Minute, 0, 0, time.UTC), zone), ok
 }
 

@@ -83,11 +83,7 @@ func ActionOf(id string) string {
 
 // Asks reports whether a button tells that a card waits: each card that does has such a one.
 func Asks(action string) bool {
-	switch action {
-	case ActionApprove, ActionDeny, ActionDenyReason, ActionAnswer:
-		return true
-	}
-	return false
+	return action == ActionApprove || action == ActionDeny || action == ActionDenyReason || action == ActionAnswer
 }
 
 // Stays reports whether a button stays below a turn that is over or was left: it shows, and changes nothing.

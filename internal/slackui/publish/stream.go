@@ -184,11 +184,8 @@ func (st stream) due() time.Time {
 // closes reports whether to stop an open stream now, and to edit the message.
 func (j *job) closes(now time.Time) bool {
 	st, g := j.stream, j.growth()
-	switch {
-	case st.broken, st.stop, !g.fits, j.msg.priority() > Live, now.Sub(st.since) >= streamLife:
-		return true
-	}
-	return len(g.chunks) == 0 && now.Sub(st.last) >= streamIdle && st.sign() == nil
+	return st.broken || st.stop || !g.fits || j.msg.priority() > Live || now.Sub(st.since) >= streamLife ||
+		len(g.chunks) == 0 && now.Sub(st.last) >= streamIdle && st.sign() == nil
 }
 
 // step decides the method and priority of a message's next call.

@@ -53,10 +53,8 @@ func (s *Scheduler) settleStream(j *job, a attempt, ts string, v verdict, wait t
 		s.forget(j) // its caller deletes it
 		return true
 	}
-	if v == sent && a.method != UpdateMessage && a.method != PostMessage {
-		if a.method != StopStream {
-			j.fails, j.failing, j.retryAt = 0, time.Time{}, time.Time{}
-		}
+	if v == sent && (a.method == StartStream || a.method == AppendStream) {
+		j.fails, j.failing, j.retryAt = 0, time.Time{}, time.Time{}
 	}
 	switch {
 	case v == limited && (a.method == AppendStream || a.method == StopStream):
