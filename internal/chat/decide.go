@@ -119,12 +119,10 @@ func stillNeeded(a approvals.Approval) string {
 
 func (a decider) howItEnded(ctx context.Context, ap approvals.Approval) string {
 	switch ap.Status {
-	case approvals.Allowed, approvals.Denied:
-		verb := "approved"
-		if ap.Status == approvals.Denied {
-			verb = "denied"
-		}
-		return "This was " + verb + " already by " + a.people.Name(ctx, ap.DecidedBy) + "."
+	case approvals.Allowed:
+		return "This was approved already by " + a.people.Name(ctx, ap.DecidedBy) + "."
+	case approvals.Denied:
+		return "This was denied already by " + a.people.Name(ctx, ap.DecidedBy) + "."
 	case approvals.Expired, approvals.Pending:
 		return "The time to decide about this has run out. Write “continue” in the thread to be asked again."
 	case approvals.Cancelled:

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -109,12 +110,8 @@ func (a granter) onRevokeClick(ctx context.Context, in *Incoming) (outcome strin
 	if err != nil {
 		return "", err
 	}
-	what := g.Pattern
-	if what == "" {
-		what = g.ToolName
-	}
 	if ok {
-		a.Answer(in, "Revoked: "+what+" is asked again from now on.")
+		a.Answer(in, "Revoked: "+cmp.Or(g.Pattern, g.ToolName)+" is asked again from now on.")
 	} else {
 		a.Answer(in, "This was revoked already, by "+a.people.Name(ctx, g.RevokedBy)+".")
 	}
@@ -136,9 +133,7 @@ const (
 // as is known.
 func (a granter) grantLines(ctx context.Context, p person, threadID int64) (lines []view.GrantLine, more int, err error) {
 	f := approvals.GrantFilter{TeamID: a.self.Team, ThreadID: threadID}
-	switch {
-	case threadID != 0:
-	case a.mayDo(ctx, p, access.Administer) != nil:
+	if threadID == 0 && a.mayDo(ctx, p, access.Administer) != nil {
 		f.CreatedBy = p.UserID
 	}
 	grants, err := a.c.Store.Grants(ctx, f, grantsRead)

@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"crypto/sha256"
+	"maps"
 	"sync"
 	"time"
 
@@ -50,11 +51,7 @@ type homeTab struct {
 func (h *Homes) looks(who person, choice view.HomeChoice, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for user, t := range h.tabs {
-		if now.Sub(t.looked) > homeKept {
-			delete(h.tabs, user)
-		}
-	}
+	maps.DeleteFunc(h.tabs, func(_ string, t *homeTab) bool { return now.Sub(t.looked) > homeKept })
 	if h.tabs == nil {
 		h.tabs = map[string]*homeTab{}
 	}

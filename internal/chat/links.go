@@ -54,12 +54,10 @@ func (a *Chat) ReadThread(ctx context.Context, k threads.ThreadKey, link string)
 		}
 		channel, thread = links[0].Channel, links[0].Thread
 	}
-	if channel != k.ChannelID {
-		// What a model asks for may come from others' words, and what it reads is said in its own
-		// thread: so it reads what everybody can read.
-		if !a.people.Public(ctx, channel) {
-			return "", errors.New("sessions read threads of public channels alone, beside their own")
-		}
+	// What a model asks for may come from others' words, and what it reads is said in its own
+	// thread: so it reads what everybody can read.
+	if channel != k.ChannelID && !a.people.Public(ctx, channel) {
+		return "", errors.New("sessions read threads of public channels alone, beside their own")
 	}
 	posts, left, err := reader{a}.threadBefore(ctx, channel, thread, "", microsOf(time.Now()))
 	if err != nil {

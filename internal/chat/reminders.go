@@ -64,10 +64,7 @@ func (a *gate) MayDecide(ctx context.Context, userID string, ap approvals.Approv
 func (a *gate) WhoMayDecide(ctx context.Context, ap approvals.Approval, members []string) ([]string, error) {
 	var out []string
 	err := a.EachUser(ctx, members, func(user string) {
-		if len(out) >= remindedMost || slices.Contains(out, user) {
-			return
-		}
-		if a.mayDecide(ctx, person{TeamID: a.self.Team, UserID: user}, ap) == nil {
+		if len(out) < remindedMost && !slices.Contains(out, user) && a.MayDecide(ctx, user, ap) {
 			out = append(out, user)
 		}
 	})

@@ -205,13 +205,7 @@ func (k *scanner) channels(ctx context.Context, threads map[string][]string) ([]
 		return nil, err
 	}
 	places := k.app.c.Access.Places
-	set := map[string]bool{}
-	for c := range places.All() {
-		set[c] = true
-	}
-	for c := range threads {
-		set[c] = true
-	}
+	all := slices.AppendSeq(slices.Collect(maps.Keys(places.All())), maps.Keys(threads))
 	cursor := ""
 	for range pagesMost {
 		if places.DirectMessages == "" {
@@ -226,16 +220,15 @@ func (k *scanner) channels(ctx context.Context, threads map[string][]string) ([]
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range list {
-			set[c] = true
-		}
+		all = append(all, list...)
 		if !ok || cursor == "" {
 			break
 		}
 	}
-	return slices.SortedFunc(maps.Keys(set), func(x, y string) int { // where most goes on first
+	slices.SortFunc(all, func(x, y string) int { // where most goes on first
 		return cmp.Or(cmp.Compare(len(threads[y]), len(threads[x])), cmp.Compare(x, y))
-	}), nil
+	})
+	return slices.Compact(all), nil
 }
 
 // channel looks through a conversation: what was posted in it, and in its threads.

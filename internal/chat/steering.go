@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,14 +179,11 @@ func (a steerer) offer(in *Incoming, what, wrong, now string, values []string) (
 	if wrong != "" {
 		said, ts = "There is no "+what+" “"+quoted(wrong)+"”. ", in.postTS()
 	}
-	if now == "" {
-		now = byDefault
-	}
 	var buttons []view.Choice
 	for _, v := range values {
 		buttons = append(buttons, view.Choice{Say: what + " " + v, Label: v})
 	}
-	a.reply(in, view.AskBack{Sentence: said + "The " + what + " of this thread is " + now + ". Choose another one, or write “" + what + " " + values[0] + "”.", Choices: buttons, TS: ts})
+	a.reply(in, view.AskBack{Sentence: said + "The " + what + " of this thread is " + cmp.Or(now, byDefault) + ". Choose another one, or write “" + what + " " + values[0] + "”.", Choices: buttons, TS: ts})
 	return what, nil
 }
 

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -34,11 +35,7 @@ func (p *visitors) heard(k threads.ThreadKey, user string, wrote bool) {
 		p.seen = map[visitor]time.Time{}
 	}
 	if len(p.seen) >= peopleMost {
-		for who, at := range p.seen {
-			if now.Sub(at) > 24*time.Hour {
-				delete(p.seen, who)
-			}
-		}
+		maps.DeleteFunc(p.seen, func(_ visitor, at time.Time) bool { return now.Sub(at) > 24*time.Hour })
 	}
 	p.seen[visitor{k, user, false}] = now
 	if wrote {

@@ -2,6 +2,7 @@ package slackui
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,11 +54,7 @@ func (a *files) Fetch(ctx context.Context, f inbox.PromptFile, most int64) (name
 	var body bytes.Buffer
 	err = a.again(ctx, func() error {
 		body.Reset()
-		address := info.URLPrivateDownload
-		if address == "" {
-			address = info.URLPrivate
-		}
-		return a.poster.api.GetFileContext(ctx, address, &bounded{to: &body, left: most})
+		return a.poster.api.GetFileContext(ctx, cmp.Or(info.URLPrivateDownload, info.URLPrivate), &bounded{to: &body, left: most})
 	})
 	if errors.Is(err, errTooLong) {
 		return info.Name, nil, tooLarge(most)

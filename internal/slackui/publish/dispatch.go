@@ -22,12 +22,8 @@ func (s *queue) join(name string) *group {
 	g := s.groups[name]
 	if g == nil {
 		if len(s.groups) >= groupsKept {
-			for n, old := range s.groups {
-				// Whoever was served long ago has nothing to be remembered for.
-				if old.refs == 0 && s.seq-old.served > groupsKept/2 {
-					delete(s.groups, n)
-				}
-			}
+			// Whoever was served long ago has nothing to be remembered for.
+			maps.DeleteFunc(s.groups, func(_ string, old *group) bool { return old.refs == 0 && s.seq-old.served > groupsKept/2 })
 		}
 		g = &group{}
 		s.groups[name] = g
@@ -227,11 +223,7 @@ func (s *usage) channelBucket(channel string, now time.Time) *bucket {
 	b := s.channels[channel]
 	if b == nil {
 		if len(s.channels) >= channelsKept {
-			for c, old := range s.channels {
-				if old.full(now) {
-					delete(s.channels, c)
-				}
-			}
+			maps.DeleteFunc(s.channels, func(_ string, old *bucket) bool { return old.full(now) })
 		}
 		b = newBucket(perChannel.part(s.share), now)
 		s.channels[channel] = b

@@ -112,11 +112,8 @@ func Permanent(err error) error { return permanentError{err} }
 // MayPass reports whether something was given up for an error that may disappear later: Slack was unreachable, or
 // had trouble. Otherwise it has refused permanently.
 func MayPass(err error) bool {
-	if errors.Is(err, ErrTooMany) {
-		return true
-	}
-	v, _ := judge(err)
-	return v == limited || v == passing
+	_, ok := Passes(err)
+	return ok || errors.Is(err, ErrTooMany)
 }
 
 // explain adds Slack's details about the rejected part of a request.

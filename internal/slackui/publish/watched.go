@@ -1,6 +1,9 @@
 package publish
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 const (
 	// lookTime is how long a watched group has precedence.
@@ -16,11 +19,7 @@ func (s *Scheduler) Watched(name string) {
 	defer s.mu.Unlock()
 	now := time.Now()
 	if len(s.looks) >= groupsKept {
-		for n, at := range s.looks {
-			if now.Sub(at) >= lookTime {
-				delete(s.looks, n)
-			}
-		}
+		maps.DeleteFunc(s.looks, func(_ string, at time.Time) bool { return now.Sub(at) >= lookTime })
 	}
 	s.looks[name] = now
 	s.signal()

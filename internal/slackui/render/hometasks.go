@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -92,10 +93,6 @@ type homeThread view.HomeThread
 // text is the thread in two lines: what it is about, and whose turn it is, where, since
 // when and at what cost.
 func (t homeThread) text() string {
-	title := t.Title
-	if title == "" {
-		title = "A task in " + t.Project
-	}
 	parts := []string{t.turn()}
 	if mrkdwn.IsID(t.Channel) {
 		where := "<#" + t.Channel + ">"
@@ -115,7 +112,7 @@ func (t homeThread) text() string {
 	if t.MicroUSD >= 0 {
 		parts = append(parts, money.USD(t.MicroUSD))
 	}
-	return "*" + linkTo(t.Permalink, title) + "*\n" + strings.Join(parts, " · ")
+	return "*" + linkTo(t.Permalink, cmp.Or(t.Title, "A task in "+t.Project)) + "*\n" + strings.Join(parts, " · ")
 }
 
 // next says of the person's own thread that nothing goes on there without them.

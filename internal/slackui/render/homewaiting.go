@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/slack-go/slack"
@@ -45,13 +46,9 @@ func waitingBlocks(w view.HomeApproval, number string, redact func(string) strin
 	if mrkdwn.IsID(a.ChannelID) {
 		where = "<#" + a.ChannelID + ">"
 	}
-	label := "Open its thread"
-	if w.Title != "" {
-		label = w.Title
-	}
 	open := "in " + where
 	if w.Permalink != "" {
-		open += " · " + linkTo(w.Permalink, label)
+		open += " · " + linkTo(w.Permalink, cmp.Or(w.Title, "Open its thread"))
 	}
 	numbered := ""
 	if number != "" {

@@ -116,12 +116,7 @@ func hostOf(text string) string {
 	if i := strings.IndexAny(host, "/?#"); i >= 0 {
 		host = host[:i]
 	}
-	if i := strings.LastIndexByte(host, '@'); i >= 0 {
-		host = host[i+1:]
-	}
-	if i := strings.IndexByte(host, ':'); i >= 0 {
-		host = host[:i]
-	}
+	host, _, _ = strings.Cut(host[strings.LastIndexByte(host, '@')+1:], ":")
 	if decoded, err := url.PathUnescape(host); err == nil {
 		host = decoded
 	}
