@@ -1,14 +1,16 @@
 package slackui
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 
 	"deckhand/internal/chat"
 )
 
 // slackPath is what follows a workspace's address in a link to a message.
-var slackPath = regexp.MustCompile(`/archives/([CGD][A-Z0-9]{2,20})/p(\d{10})(\d{6})(?:\?thread_ts=(\d{10}\.\d{6}))?`)
+var slackPath = regexp.MustCompile(`^/archives/([CGD][A-Z0-9]{2,20})/p(\d{10})(\d{6})(?:\?thread_ts=(\d{10}\.\d{6}))?`)
 
 // Links implements [chat.Screen].
 func (a *record) Links(text string) (links []chat.Link) {
@@ -16,26 +18,17 @@ func (a *record) Links(text string) (links []chat.Link) {
 	if home == "" {
 		return nil
 	}
-	seen := map[chat.Link]bool{}
-	for rest := text; ; {
-		_, after, found := strings.Cut(rest, home)
-		if !found {
-			return links
-		}
-		rest = after
+	for _, rest := range strings.Split(text, home)[1:] {
 		at := slackPath.FindStringSubmatch(rest)
-		if at == nil || !strings.HasPrefix(rest, at[0]) {
+		if at == nil {
 			continue
 		}
-		l := chat.Link{Channel: at[1], TS: at[2] + "." + at[3], Thread: at[4]}
-		if l.Thread == "" {
-			l.Thread = l.TS
-		}
-		if !seen[l] {
-			seen[l] = true
+		l := chat.Link{Channel: at[1], TS: at[2] + "." + at[3]}
+		if l.Thread = cmp.Or(at[4], l.TS); !slices.Contains(links, l) {
 			links = append(links, l)
 		}
 	}
+	return links
 }
 
 // Permalink is the address of a message, as Slack forms it.
