@@ -115,41 +115,27 @@ func (t homeThread) text() string {
 	return "*" + linkTo(t.Permalink, cmp.Or(t.Title, "A task in "+t.Project)) + "*\n" + strings.Join(parts, " · ")
 }
 
-// next says of the person's own thread that nothing goes on there without them.
-func (t homeThread) next() string {
-	if t.StartedBy != "" {
-		return ""
+// turn says whose turn it is. Nothing goes on in the person's own thread without them.
+func (t homeThread) turn() string {
+	switch who := mentions(t.Whom, ", "); {
+	case t.State == threads.ThreadWaits && t.Yours:
+		return "✋ *waits for you*"
+	case t.State == threads.ThreadWaits && who != "":
+		return "✋ waits for " + who
+	case t.StartedBy == "" && (t.State == threads.ThreadDone || t.State == threads.ThreadStopped):
+		return threadTurns[t.State] + " · reply to continue"
 	}
-	return " · reply to continue"
+	return cmp.Or(threadTurns[t.State], mrkdwn.EscapeWithin(string(t.State), 40))
 }
 
-// turn says whose turn it is.
-func (t homeThread) turn() string {
-	switch t.State {
-	case threads.ThreadWaits:
-		switch who := mentions(t.Whom, ", "); {
-		case t.Yours:
-			return "✋ *waits for you*"
-		case who != "":
-			return "✋ waits for " + who
-		}
-		return "✋ waits for a decision"
-	case threads.ThreadBudget:
-		return "💸 waits for a budget, which an admin can raise"
-	case threads.ThreadSpent:
-		return "💸 stopped by a budget · press *Continue* in the thread"
-	case threads.ThreadWorks:
-		return "⏳ Deckhand works"
-	case threads.ThreadQueued:
-		return "🕒 waits for its turn"
-	case threads.ThreadDone:
-		return "✅ answered" + t.next()
-	case threads.ThreadStopped:
-		return "⏹️ stopped" + t.next()
-	case threads.ThreadFailed:
-		return "⚠️ ended with an error · the thread shows it"
-	case threads.ThreadNew:
-		return "🕒 not started"
-	}
-	return mrkdwn.EscapeWithin(string(t.State), 40)
+var threadTurns = map[threads.State]string{
+	threads.ThreadWaits:   "✋ waits for a decision",
+	threads.ThreadBudget:  "💸 waits for a budget, which an admin can raise",
+	threads.ThreadSpent:   "💸 stopped by a budget · press *Continue* in the thread",
+	threads.ThreadWorks:   "⏳ Deckhand works",
+	threads.ThreadQueued:  "🕒 waits for its turn",
+	threads.ThreadDone:    "✅ answered",
+	threads.ThreadStopped: "⏹️ stopped",
+	threads.ThreadFailed:  "⚠️ ended with an error · the thread shows it",
+	threads.ThreadNew:     "🕒 not started",
 }

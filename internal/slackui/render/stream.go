@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"html"
 	"slices"
 	"strconv"
@@ -145,23 +146,19 @@ func (v *turnWords) task(it *claude.Item) *Task {
 	if arg := v.argument(t); arg != "" {
 		title += " " + arg
 	}
-	out := &Task{ID: it.ID, Title: plainTask(title), Status: slack.TaskCardStatusInProgress}
-	switch t.State {
-	case claude.ToolAsked:
-		out.Status = slack.TaskCardStatusPending
-	case claude.ToolDone:
-		out.Status = slack.TaskCardStatusComplete
-	case claude.ToolFailed, claude.ToolDenied, claude.ToolInterrupted:
+	out := &Task{ID: it.ID, Title: plainTask(title), Status: cmp.Or(taskStates[t.State], slack.TaskCardStatusInProgress)}
+	if v.ended && out.Status == slack.TaskCardStatusInProgress {
 		out.Status = slack.TaskCardStatusError
-	case claude.ToolStreaming, claude.ToolRunning:
-		if v.ended {
-			out.Status = slack.TaskCardStatusError
-		}
 	}
 	if !unfinished(t.State) {
 		out.Output = plainTask(v.gist(t))
 	}
 	return out
+}
+
+var taskStates = map[claude.ToolState]slack.TaskCardStatus{
+	claude.ToolAsked: slack.TaskCardStatusPending, claude.ToolDone: slack.TaskCardStatusComplete,
+	claude.ToolFailed: slack.TaskCardStatusError, claude.ToolDenied: slack.TaskCardStatusError, claude.ToolInterrupted: slack.TaskCardStatusError,
 }
 
 // plan is the model's list of work as tasks, while something is left of it.
@@ -171,10 +168,7 @@ func (v *turnWords) plan() []Task {
 	}
 	const most = 12
 	var out []Task
-	for i, todo := range v.t.Content.Todos {
-		if len(out) == most {
-			break
-		}
+	for i, todo := range v.t.Content.Todos[:min(len(v.t.Content.Todos), most)] {
 		status := slack.TaskCardStatusPending
 		switch todo.State {
 		case "completed":

@@ -180,20 +180,11 @@ func (v *turnWords) sign(t *claude.ToolUse, r ask.Request) string {
 	case unfinished(t.State) && v.ended:
 		return "⏹️"
 	}
-	switch t.State {
-	case claude.ToolAsked:
-		return "✋"
-	case claude.ToolDone:
-		return "✅"
-	case claude.ToolFailed:
-		return "❌"
-	case claude.ToolDenied:
-		return "🚫"
-	case claude.ToolInterrupted:
-		return "⏹️"
-	case claude.ToolStreaming, claude.ToolRunning:
-	}
-	return "⏳"
+	return cmp.Or(toolSigns[t.State], "⏳")
+}
+
+var toolSigns = map[claude.ToolState]string{
+	claude.ToolAsked: "✋", claude.ToolDone: "✅", claude.ToolFailed: "❌", claude.ToolDenied: "🚫", claude.ToolInterrupted: "⏹️",
 }
 
 // subject is what a call does, and what it works on; struck where it did not run.
