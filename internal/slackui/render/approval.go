@@ -130,19 +130,14 @@ func (c *asking) facts(s subject, most int) []string {
 
 // risks are the marks that the policy put on a call.
 func (c *asking) risks() string {
-	const most = 8
 	var marks []string
-	for i, r := range c.a.Risks {
-		if i == most {
-			marks = append(marks, "and "+count(len(c.a.Risks)-most)+" more")
-			break
-		}
+	for _, r := range c.a.Risks {
 		marks = append(marks, mrkdwn.EscapeWithin(c.o.redact(plaintext.OneLine(r)), 50))
 	}
 	if len(marks) == 0 {
 		return ""
 	}
-	return "⚠️ *" + strings.ReplaceAll(strings.Join(marks, " · "), "*", "") + "*"
+	return "⚠️ *" + strings.ReplaceAll(strings.Join(firstOf(marks, 8, "and "), " · "), "*", "") + "*"
 }
 
 func (c *card) tool() {
@@ -260,12 +255,7 @@ func joinFacts(facts []string, most int) string {
 	used := 0
 	for i, f := range facts {
 		if used += plaintext.Width(f) + 3; used > most {
-			more := plural(len(facts)-i, "more field", "more fields") + ": *View all* shows "
-			if len(facts)-i == 1 {
-				more += "it"
-			} else {
-				more += "them"
-			}
+			more := plural(len(facts)-i, "more field", "more fields") + ": *View all* shows " + oneOrMany(len(facts)-i, "it", "them")
 			return joinNonEmpty(" · and ", b.String(), more)
 		}
 		if i > 0 {

@@ -26,16 +26,14 @@ func Grants(v view.Grants) Page {
 	}
 	blocks := []slack.Block{section("grants:title", grantsTitle)}
 	used := blockWidth(blocks[0])
-	shown := 0
 	for i, l := range v.Lines {
 		b := grantBlock("grants:"+strconv.Itoa(i), l, v.Redact)
 		if used += blockWidth(b); used > messageText-300 || len(blocks) >= messageBlocks-1 {
 			break
 		}
 		blocks = append(blocks, b)
-		shown++
 	}
-	if more := len(v.Lines) - shown + max(0, v.More); more > 0 {
+	if more := len(v.Lines) - (len(blocks) - 1) + max(0, v.More); more > 0 {
 		blocks = append(blocks, contextBlock("grants:more", "… and "+plural(more, "more rule", "more rules")+
 			oneOrMany(more, " does", " do")+" not fit here."))
 	}

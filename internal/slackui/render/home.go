@@ -104,13 +104,10 @@ func Home(h view.Home) slack.HomeTabViewRequest {
 // sandboxesText has a line for each project.
 func sandboxesText(all []view.HomeSandbox) string {
 	lines := []string{}
-	for _, s := range all[:min(len(all), homeMax)] {
+	for _, s := range all {
 		lines = append(lines, "*"+mrkdwn.Escape(plaintext.Clip(s.Project, 100))+"* "+mrkdwn.Escape(plaintext.Clip(s.InForce, 100)))
 	}
-	if more := len(all) - homeMax; more > 0 {
-		lines = append(lines, "… and "+count(more)+" more")
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(firstOf(lines, homeMax, "… and "), "\n")
 }
 
 // addSpends shows periods, and the models of the longest one that is running.

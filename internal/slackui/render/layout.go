@@ -102,11 +102,8 @@ func contents(headings []string) string {
 		return ""
 	}
 	var names []string
-	for _, h := range headings[:min(len(headings), aboutMax)] {
+	for _, h := range headings {
 		names = append(names, "“"+mrkdwn.EscapeWithin(h, 60)+"”")
 	}
-	if more := len(headings) - aboutMax; more > 0 {
-		names = append(names, count(more)+" more")
-	}
-	return ", under the headings " + strings.Join(names, ", ")
+	return ", under the headings " + strings.Join(firstOf(names, aboutMax, ""), ", ")
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -40,7 +41,15 @@ func joinUnits(d, big time.Duration, bigName string, small time.Duration, smallN
 	return s
 }
 
+// firstOf is a list of at most so many, and how many more there are.
+func firstOf(list []string, most int, and string) []string {
+	if more := len(list) - most; more > 0 {
+		return append(slices.Clone(list[:most]), and+count(more)+" more")
+	}
+	return list
+}
+
 // clockTime is a moment in the reader's own time zone, as Slack renders it.
 func clockTime(t time.Time) string {
-	return "<!date^" + strconv.FormatInt(t.Unix(), 10) + "^{time}|" + t.UTC().Format("15:04") + " UTC>"
+	return slackDate(t, "{time}", "15:04 UTC")
 }

@@ -242,16 +242,11 @@ func (c *card) drawRow(r *row, room int, roomy, together bool) {
 
 // waiting names the requests that have no row yet.
 func waiting(more []*row) string {
-	const most = 8
 	var names []string
-	for i, r := range more {
-		if i == most {
-			names = append(names, "and "+count(len(more)-most)+" more")
-			break
-		}
+	for _, r := range more {
 		names = append(names, strconv.Itoa(r.number)+" "+r.brief(40))
 	}
-	return "… *" + plural(len(more), "more request", "more requests") + "* wait: " + strings.Join(names, ", ") +
+	return "… *" + plural(len(more), "more request", "more requests") + "* wait: " + strings.Join(firstOf(names, 8, "and "), ", ") +
 		". They appear here, with buttons, as those above are decided."
 }
 
