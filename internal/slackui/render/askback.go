@@ -12,10 +12,7 @@ import (
 
 // PickProject asks a message's author which project it is for. There are at most pickMost buttons.
 func PickProject(user, ts string, projects []string) Page {
-	page := Page{}
 	sentence := mrkdwn.Mention(user) + ", which project is this for? Your message waits until you choose. Next time, begin it with “in " + mrkdwn.Escape(projects[0]) + ": …”."
-	page.Text = sentence
-	page.Blocks = append(page.Blocks, slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, sentence, false, false), nil, nil))
 	var buttons []slack.BlockElement
 	for i, p := range append(slices.Clone(projects[:min(len(projects), pickMost)]), "") {
 		label := p
@@ -24,8 +21,8 @@ func PickProject(user, ts string, projects []string) Page {
 		}
 		buttons = append(buttons, button(view.ActionPickProject+":"+strconv.Itoa(i), ts+" "+user+" "+p, label, slack.StyleDefault))
 	}
-	page.Blocks = append(page.Blocks, slack.NewActionBlock("", buttons...))
-	return page
+	text := slack.NewTextBlockObject(slack.MarkdownType, sentence, false, false)
+	return Page{Text: sentence, Blocks: []slack.Block{slack.NewSectionBlock(text, nil, nil), slack.NewActionBlock("", buttons...)}}
 }
 
 // pickMost is how many projects are offered: a row of buttons has 25.

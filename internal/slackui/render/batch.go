@@ -22,7 +22,7 @@ func InBatch(a approvals.Approval) bool {
 // batch are the blocks that decide about the rows that may be decided together: a checkbox for
 // each, all ticked, and two buttons, whose value are the Refs of the rows. There are none for
 // fewer than two rows.
-func batch(shown []*row) []*slack.ActionBlock {
+func batch(shown []*row) []slack.Block {
 	var options []*slack.OptionBlockObject
 	var refs []string
 	for _, r := range shown {
@@ -42,7 +42,7 @@ func batch(shown []*row) []*slack.ActionBlock {
 	// A client keeps what a person has ticked for as long as the block has its id: until other
 	// requests are decided together.
 	of := fmt.Sprintf("%x", sha256.Sum256([]byte(all)))[:16]
-	return []*slack.ActionBlock{
+	return []slack.Block{
 		slack.NewActionBlock("tick:"+of, tick),
 		slack.NewActionBlock("ticked:"+of, button(view.ActionApproveTicked, all, "Approve ticked", slack.StylePrimary), button(view.ActionDenyAll, all, "Deny all", "")),
 	}

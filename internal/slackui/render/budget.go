@@ -15,11 +15,6 @@ import (
 	"deckhand/internal/store/ledger"
 )
 
-// The buttons and the modal by which an admin decides about a budget, and the button
-// by which somebody goes on after that. A button's value is the notice's id, of
-// Continue the turn's; the modal's private metadata is a [BudgetForm].
-const ()
-
 // Budget renders a warning, or that a limit is reached, with buttons for admins if
 // the budget asks and nobody has decided.
 func Budget(v view.Budget) Page {

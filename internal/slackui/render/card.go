@@ -144,11 +144,14 @@ func (c *drawing) actions(buttons []slack.BlockElement) {
 
 // fits reports whether Slack takes the blocks as one message.
 func (c *drawing) fits() bool {
-	n := 0
-	for _, b := range c.blocks {
+	return blocksWidth(c.blocks) <= messageText && len(c.blocks) <= messageBlocks
+}
+
+func blocksWidth(blocks []slack.Block) (n int) {
+	for _, b := range blocks {
 		n += blockWidth(b)
 	}
-	return n <= messageText && len(c.blocks) <= messageBlocks
+	return n
 }
 
 // blockWidth is the number of units in a block's texts, those of its buttons, their dialogs and its

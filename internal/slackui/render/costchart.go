@@ -51,18 +51,11 @@ func costsOverTime(a report.Answer) *slack.DataVisualizationBlock {
 		data[i] = slack.NewDataVisualizationDataPoint(labels[i], money.Shown(p.MicroUSD))
 	}
 	axis := slack.NewDataVisualizationAxisConfig(labels...).WithYLabel("US dollars")
-	unit := a.Series.Unit
-	if len(s.Points) < len(a.Series.Points) {
-		unit = "" // neighbours are joined
+	title := "Spend over time"
+	if a.Series.Unit != "" && len(s.Points) == len(a.Series.Points) { // else neighbours are joined
+		title += ", by " + a.Series.Unit
 	}
-	return costChart(joinNonEmpty(" ", "Spend over time"+byUnit(unit)), axis, slack.NewDataVisualizationDataSeries("Cost", data...))
-}
-
-func byUnit(unit string) string {
-	if unit == "" {
-		return ""
-	}
-	return ", by " + unit
+	return costChart(title, axis, slack.NewDataVisualizationDataSeries("Cost", data...))
 }
 
 // costsByGroup sets the dearest lines side by side, with those of the period before

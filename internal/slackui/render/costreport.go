@@ -137,10 +137,9 @@ type costColumn struct {
 
 // costColumns are those that say something of this answer.
 func costColumns(a report.Answer) []costColumn {
-	amount := func(n int64) string { return money.USD(n) }
 	cols := []costColumn{{"Cost", func(l report.Line) string { return l.Amount() }}}
 	if a.HasContract() {
-		cols = append(cols, costColumn{"Your prices", func(l report.Line) string { return amount(l.ContractMicroUSD) }})
+		cols = append(cols, costColumn{"Your prices", func(l report.Line) string { return money.USD(l.ContractMicroUSD) }})
 	}
 	cols = append(cols, costColumn{"Share", func(l report.Line) string { return l.ShareText() }})
 	switch a.By {
@@ -153,7 +152,7 @@ func costColumns(a report.Answer) []costColumn {
 		costColumn{"Turns", func(l report.Line) string { return count(int(l.Turns)) }},
 		costColumn{"Per" + nbsp + "turn", func(l report.Line) string {
 			if each, ok := l.PerTurn(); ok {
-				return amount(each)
+				return money.USD(each)
 			}
 			return "–"
 		}},

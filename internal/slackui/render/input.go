@@ -42,19 +42,17 @@ func fieldLine(f view.Field, o Options) string {
 }
 
 // compact is JSON on one line.
-func compact(raw json.RawMessage) string {
-	var b bytes.Buffer
-	if err := json.Compact(&b, raw); err != nil {
-		return string(raw)
-	}
-	return b.String()
-}
+func compact(raw json.RawMessage) string { return formed(raw, json.Compact) }
 
 // indented is JSON for people. Escapes stay as they are, so that a value cannot
 // look like another key.
 func indented(raw json.RawMessage) string {
+	return formed(raw, func(b *bytes.Buffer, raw []byte) error { return json.Indent(b, raw, "", "  ") })
+}
+
+func formed(raw json.RawMessage, write func(*bytes.Buffer, []byte) error) string {
 	var b bytes.Buffer
-	if err := json.Indent(&b, raw, "", "  "); err != nil {
+	if err := write(&b, raw); err != nil {
 		return string(raw)
 	}
 	return b.String()

@@ -129,12 +129,7 @@ func (c *asking) pullHeadline(what string) string {
 		_ = json.Unmarshal(c.a.ToRun(), &in) // what people changed is such an input
 	}
 	title := mrkdwn.EscapeWithin(c.o.redact(plaintext.OneLine(p.Title)), 200)
-	where := " into " + c.code(p.Base, 100)
-	if c.a.Push.Further {
-		where += " of the repository " + c.code(c.a.Push.Repository, 100)
-	} else if c.a.Project != "" {
-		where += " of " + mrkdwn.EscapeWithin(c.o.redact(c.a.Project), 100)
-	}
+	where := " into " + c.code(p.Base, 100) + c.ofRepository()
 	number := fmt.Sprintf("#%d", p.Number)
 	switch {
 	case p.Head != "":

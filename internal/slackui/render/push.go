@@ -52,15 +52,21 @@ func (c *asking) pushHeadline() string {
 	if more := len(to) - pushRefsMost; more > 0 {
 		head += " and " + plural(more, "more branch", "more branches")
 	}
-	if p.Further {
-		head += " of the repository " + c.code(p.Repository, 100)
-	} else if c.a.Project != "" {
-		head += " of " + mrkdwn.EscapeWithin(c.o.redact(c.a.Project), 100)
-	}
+	head += c.ofRepository()
 	if lost > 0 {
 		head += " · *rewrites history, " + plural(lost, "commit is", "commits are") + " lost*"
 	}
 	return head
+}
+
+func (c *asking) ofRepository() string {
+	switch {
+	case c.a.Push.Further:
+		return " of the repository " + c.code(c.a.Push.Repository, 100)
+	case c.a.Project != "":
+		return " of " + mrkdwn.EscapeWithin(c.o.redact(c.a.Project), 100)
+	}
+	return ""
 }
 
 func branchName(r forges.PushRef) string { return strings.TrimPrefix(r.Name, "refs/heads/") }

@@ -156,13 +156,7 @@ func (c *card) drawRows(list []row, lines []string, shown, wait []*row, shared s
 	}
 
 	together := batch(shown)
-	used := plaintext.Width(last)
-	for _, b := range together {
-		used += blockWidth(b)
-	}
-	for _, b := range c.blocks {
-		used += blockWidth(b)
-	}
+	used := plaintext.Width(last) + blocksWidth(together) + blocksWidth(c.blocks)
 	for _, l := range lines {
 		used += plaintext.Width(l) + 1
 	}
@@ -197,9 +191,7 @@ func (c *card) drawRows(list []row, lines []string, shown, wait []*row, shared s
 	if last != "" {
 		c.section(last)
 	}
-	for _, b := range together {
-		c.add(b)
-	}
+	c.blocks = append(c.blocks, together...)
 }
 
 // gather puts lines together to texts of at most most units; one that has more is alone.

@@ -70,7 +70,7 @@ func MCPServers(names []string, now inbox.Steering, buttons []view.Choice) Page 
 // Forked is the first message of a thread that has another one's conversation, which has a title
 // and an address; either may be empty.
 func Forked(name, title, address string) Page {
-	text := "🔀 " + mrkdwn.Escape(name) + " forked " + linked("a thread", address)
+	text := "🔀 " + mrkdwn.Escape(name) + " forked " + mrkdwn.Link(address, "a thread")
 	if title != "" {
 		text += ": " + mrkdwn.Escape(plaintext.OneLine(title))
 	}
@@ -80,13 +80,6 @@ func Forked(name, title, address string) Page {
 
 // ForkedHere says in a thread where the one is that was forked from it.
 func ForkedHere(name, address string) Page {
-	text := "🔀 " + mrkdwn.Escape(name) + " forked this thread: " + linked("the new one", address) + " goes its own way."
+	text := "🔀 " + mrkdwn.Escape(name) + " forked this thread: " + mrkdwn.Link(address, "the new one") + " goes its own way."
 	return Page{Text: text, Blocks: []slack.Block{section("", text)}}
-}
-
-func linked(text, address string) string {
-	if address == "" {
-		return text
-	}
-	return "<" + address + "|" + text + ">"
 }
