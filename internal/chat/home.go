@@ -254,7 +254,6 @@ func (a tab) homeBudgets(ctx context.Context, now time.Time) (out []view.HomeBud
 				of = "<#" + key + ">"
 			case ledger.BudgetProject:
 				of = "Project " + key
-			case ledger.BudgetWorkspace, ledger.BudgetPerson, ledger.BudgetThread:
 			}
 			out = append(out, view.HomeBudget{Of: of, Period: string(b.Period), Limit: b.LimitMicroUSD})
 		}

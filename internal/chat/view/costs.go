@@ -29,10 +29,8 @@ type CostBeside struct {
 
 // CostRows is how many lines of a grouping a page shows; the others are summed up.
 func CostRows(by ledger.CostGroup) int {
-	switch by {
-	case ledger.ByDay, ledger.ByMonth:
+	if by == ledger.ByDay || by == ledger.ByMonth {
 		return 62
-	case ledger.ByNothing, ledger.ByUser, ledger.ByChannel, ledger.ByProject, ledger.ByModel, ledger.ByThread:
 	}
 	return 25
 }

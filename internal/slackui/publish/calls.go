@@ -64,7 +64,6 @@ func (s *Scheduler) settleCall(j *job, m Method, err error) (over bool, lost err
 			s.requeue(j)
 			return false, nil
 		}
-	case content, permanent:
 	}
 	err = fmt.Errorf("%s: %w", m, explain(err))
 	log.Error("giving up on a call", zap.Error(err))

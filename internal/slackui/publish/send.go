@@ -251,7 +251,6 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 	}
 	log := s.o.Log.With(zap.String("method", string(a.method)), zap.String("key", a.msg.Key), zap.String("channel", a.msg.Channel))
 	switch v {
-	case sent:
 	case limited:
 		s.pause(a.method, now, wait, j)
 		log.Warn("slack limits the rate", zap.Duration("retry_after", wait))
@@ -278,7 +277,6 @@ func (s *Scheduler) settleLocked(j *job, a attempt, sum uint64, ts string, v ver
 			return nil, nil
 		}
 
-	case permanent:
 	}
 	err = fmt.Errorf("%s: %w", a.method, explain(err))
 	log.Error("giving up on a message", zap.Error(err))

@@ -145,7 +145,6 @@ func costColumns(a report.Answer) []costColumn {
 	switch a.By {
 	case ledger.ByUser, ledger.ByChannel, ledger.ByProject, ledger.ByModel, report.ByTeam:
 		cols = append(cols, costColumn{"Change", func(l report.Line) string { return l.ChangeText() }})
-	case ledger.ByNothing, ledger.ByThread, ledger.ByDay, ledger.ByMonth:
 	}
 	cols = append(
 		cols,

@@ -256,7 +256,6 @@ func (c *drawing) name(a approvals.Approval) (verb, object string) {
 		return "answer", c.o.redact(object)
 	case approvals.Plan:
 		return "begin", ""
-	case approvals.Tool:
 	}
 	r := describe(a)
 	if command := strings.TrimSpace(r.pre); r.command && command != "" {

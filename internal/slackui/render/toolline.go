@@ -238,7 +238,6 @@ func (v *turnWords) outcome(t *claude.ToolUse) string {
 		return "interrupted"
 	case claude.ToolStreaming, claude.ToolRunning:
 		return "running"
-	case claude.ToolDone:
 	}
 	return cmp.Or(view.Tools[t.Name].Allowed, v.gist(t))
 }

@@ -62,14 +62,11 @@ const pagesPerPart = 16
 
 // partsOf cuts a turn at its cards, and at its closing answer.
 func partsOf(t agent.TurnView, o Options) []*turnView {
-	v := &turnView{turnWords: turnWords{t: t, o: o, workspace: cmp.Or(o.Workspace, t.Workspace), ended: t.State.Ended()}}
+	v := &turnView{turnWords: turnWords{t: t, o: o, workspace: cmp.Or(o.Workspace, t.Workspace), ended: t.State.Ended(), asked: map[string]ask.Request{}}}
 	cards := ownCards(t, o)
 	part := map[string]int{} // of calls on cards
 	for _, c := range t.Cards {
 		for _, r := range c.Requests {
-			if v.asked == nil {
-				v.asked = map[string]ask.Request{}
-			}
 			if r.Host == "" {
 				v.asked[r.ToolUseID] = r
 			}
@@ -269,7 +266,6 @@ func (v *turnWords) words(it *claude.Item) segment {
 		if text = plaintext.OneLine(plaintext.Visible(v.o.redact(text))); text != "" {
 			return segment{line: icon + mrkdwn.Escape(plaintext.Clip(text, 300))}
 		}
-	case claude.ItemToolUse, claude.ItemThinking:
 	}
 	return segment{}
 }

@@ -91,7 +91,6 @@ func (f *fenceState) line(line string) bool {
 		f.mark, f.length = f.opener[f.begin], runLength(f.opener[f.begin:])
 	case closes:
 		f.mark = 0
-	case isCode:
 	}
 	return true
 }
