@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -23,11 +24,7 @@ func (s *Scheduler) Upload(file slack.UploadFileParameters, c Call) {
 // runCall makes one attempt of a call and settles the outcome.
 func (s *Scheduler) runCall(base context.Context, j *job, m Method) {
 	c := j.call
-	timeout := c.Timeout
-	if timeout == 0 {
-		timeout = s.o.CallTimeout
-	}
-	ctx, cancel := context.WithTimeout(base, timeout)
+	ctx, cancel := context.WithTimeout(base, cmp.Or(c.Timeout, s.o.CallTimeout))
 	defer cancel()
 	err := c.Do(ctx)
 	over, lost := s.settleCall(j, m, err)

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,10 +30,7 @@ type attempt struct {
 
 // options are the message's content for a post or an edit.
 func (a attempt) options() []slack.MsgOption {
-	text := a.page.Text
-	if text == "" {
-		text = "Deckhand has something to show here." // Slack refuses a message without text and blocks
-	}
+	text := cmp.Or(a.page.Text, "Deckhand has something to show here.") // Slack refuses a message without text and blocks
 	opts := []slack.MsgOption{
 		slack.MsgOptionText(text, false),
 		// Only our own markup may become a link or a mention.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,9 +22,7 @@ func preBlock(id, text string) *slack.RichTextBlock {
 }
 
 func preElement(text string) *slack.RichTextPreformatted {
-	if text == "" {
-		text = " " // Slack refuses an empty element
-	}
+	text = cmp.Or(text, " ") // Slack refuses an empty element
 	return &slack.RichTextPreformatted{
 		Type:     slack.RTEPreformatted,
 		Elements: []slack.RichTextSectionElement{slack.NewRichTextSectionTextElement(text, nil)},
@@ -59,9 +58,7 @@ func (c *asking) subjectOf(a approvals.Approval, most int) subject {
 	if n := runes(name); plaintext.Width(name) > most {
 		s.cautions = append(s.cautions, "The name is "+count(n)+" characters long: *View all* shows it.")
 	}
-	if s.name = mrkdwn.CodeWithin(plaintext.RevealBlanks(plaintext.Clip(name, most)), most); s.name == "" {
-		s.name = "a tool"
-	}
+	s.name = cmp.Or(mrkdwn.CodeWithin(plaintext.RevealBlanks(plaintext.Clip(name, most)), most), "a tool")
 	switch pushed := forcePush.FindStringSubmatch(s.raw); {
 	case s.raw != "" && isExactInCode(s.raw) && plaintext.Width(s.raw) <= toldMax && (s.pre == s.object || s.command) && pushed == nil:
 		s.name, s.told = mrkdwn.Code(s.raw), true

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -68,10 +69,7 @@ func nameCell(name string) slack.TableCell {
 	if mrkdwn.IsID(name) && strings.ContainsAny(name[:1], "UW") {
 		return slack.NewTableRichTextCell(slack.NewRichTextSection(slack.NewRichTextSectionUserElement(name, nil)))
 	}
-	if name == "" {
-		name = "(no rule)"
-	}
-	return cells(plaintext.Clip(plaintext.Visible(plaintext.OneLine(name)), 120))[0]
+	return cells(plaintext.Clip(plaintext.Visible(plaintext.OneLine(cmp.Or(name, "(no rule)"))), 120))[0]
 }
 
 func statCells(s approvals.Stats) []slack.TableCell {

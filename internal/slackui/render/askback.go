@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -15,11 +16,7 @@ func PickProject(user, ts string, projects []string) Page {
 	sentence := mrkdwn.Mention(user) + ", which project is this for? Your message waits until you choose. Next time, begin it with “in " + mrkdwn.Escape(projects[0]) + ": …”."
 	var buttons []slack.BlockElement
 	for i, p := range append(slices.Clone(projects[:min(len(projects), pickMost)]), "") {
-		label := p
-		if p == "" {
-			label = "None of them"
-		}
-		buttons = append(buttons, button(view.ActionPickProject+":"+strconv.Itoa(i), ts+" "+user+" "+p, label, slack.StyleDefault))
+		buttons = append(buttons, button(view.ActionPickProject+":"+strconv.Itoa(i), ts+" "+user+" "+p, cmp.Or(p, "None of them"), slack.StyleDefault))
 	}
 	text := slack.NewTextBlockObject(slack.MarkdownType, sentence, false, false)
 	return Page{Text: sentence, Blocks: []slack.Block{slack.NewSectionBlock(text, nil, nil), slack.NewActionBlock("", buttons...)}}

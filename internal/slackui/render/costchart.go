@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -104,10 +105,7 @@ func chartLabels(in []string) []string {
 	out := make([]string, len(in))
 	seen := map[string]bool{}
 	for i, s := range in {
-		s = plaintext.OneLine(plaintext.Mute(plaintext.Printable(s)))
-		if s == "" {
-			s = "(none)"
-		}
+		s = cmp.Or(plaintext.OneLine(plaintext.Mute(plaintext.Printable(s))), "(none)")
 		label := plaintext.Clip(s, chartLabel)
 		for n := 2; seen[label]; n++ {
 			tail := " " + strconv.Itoa(n)

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -63,10 +64,7 @@ func feedbackLine(list []turns.FeedbackStats) string {
 // people gave. What does not fit into a message is counted.
 func FeedbackReport(v view.FeedbackReport) Page {
 	title := "*Feedback*, " + mrkdwn.EscapeWithin(v.Period, 100)
-	line := feedbackLine(v.Projects)
-	if line == "" {
-		line = "No answer has a rating yet."
-	}
+	line := cmp.Or(feedbackLine(v.Projects), "No answer has a rating yet.")
 	blocks := []slack.Block{section("feedback:head", title+"\n"+line)}
 	used := blockWidth(blocks[0])
 	more := v.More

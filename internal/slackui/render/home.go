@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -121,8 +122,5 @@ func addSpends(add func(slack.Block), spends []view.Spend) {
 
 // linkTo links a label to one of Slack's own permalinks.
 func linkTo(permalink, label string) string {
-	if label == "" {
-		label = "a thread"
-	}
-	return mrkdwn.Link(permalink, plaintext.Clip(label, 100))
+	return mrkdwn.Link(permalink, plaintext.Clip(cmp.Or(label, "a thread"), 100))
 }

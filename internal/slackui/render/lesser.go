@@ -33,10 +33,7 @@ func (p Page) Plain() Page {
 // Worded is the page as text alone, with what can be written instead of pressing a button;
 // cut reports that not all of it is in there.
 func (p Page) Worded() (worded Page, cut bool) {
-	text, room := p.said(), fallbackMax-plaintext.Width(p.Instead)-2
-	if text == "" {
-		text = p.Text
-	}
+	text, room := cmp.Or(p.said(), p.Text), fallbackMax-plaintext.Width(p.Instead)-2
 	if cut = plaintext.Width(text) > room; cut {
 		text = p.Text // made to be short
 	}

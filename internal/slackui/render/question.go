@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -81,10 +82,7 @@ func (c *asking) questionBrief(most int) string {
 func (c *asking) options(q view.Question) slack.BlockElement {
 	var list []*slack.OptionBlockObject
 	for i, option := range q.Options[:min(len(q.Options), view.OptionsMax)] {
-		label := plaintext.OneLine(c.o.redact(option.Label))
-		if label == "" {
-			label = "(no label)"
-		}
+		label := cmp.Or(plaintext.OneLine(c.o.redact(option.Label)), "(no label)")
 		var description *slack.TextBlockObject
 		if d := plaintext.OneLine(c.o.redact(option.Description)); d != "" {
 			description = plain(d, optionMax)

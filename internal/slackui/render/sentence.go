@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"strings"
 
 	"deckhand/internal/agent/trust"
@@ -15,10 +16,7 @@ import (
 // Sentence is a message of plain words, for example an error that somebody should
 // read. Nothing in it is markup. It calls those who are named by their ids.
 func Sentence(text string, whom ...string) Page {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		text = "Deckhand has nothing to add."
-	}
+	text = cmp.Or(strings.TrimSpace(text), "Deckhand has nothing to add.")
 	call := mentions(whom, " ")
 	if call != "" {
 		call += " "
