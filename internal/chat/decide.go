@@ -133,8 +133,8 @@ func (a decider) howItEnded(ctx context.Context, ap approvals.Approval) string {
 
 // incomplete tells what is missing in an answer.
 func (a *Chat) incomplete(in *Incoming, err error) (outcome string, _ error) {
-	var wrong *view.AnswerError
-	if !errors.As(err, &wrong) {
+	wrong, ok := errors.AsType[*view.AnswerError](err)
+	if !ok {
 		return "", err
 	}
 	a.Answer(in, wrong.Sentence+a.typed(in))

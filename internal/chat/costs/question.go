@@ -41,10 +41,7 @@ func (a *Accountant) zoneOf(ctx context.Context, user string) *time.Location {
 		return zone
 	}
 	name := a.c.People.Zone(ctx, user)
-	if name == "" || name == "Local" {
-		return zone
-	}
-	if own, err := time.LoadLocation(name); err == nil {
+	if own, err := time.LoadLocation(name); err == nil && name != "" && name != "Local" {
 		return own
 	}
 	return zone

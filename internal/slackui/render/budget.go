@@ -83,15 +83,9 @@ func oneOf(names []string) string {
 	if len(names) == 0 {
 		return "an admin"
 	}
-	safe := escapeAll(names[:min(len(names), most)])
-	switch last := len(safe) - 1; {
-	case len(names) > most:
-		return strings.Join(safe, ", ") + " or " + count(len(names)-most) + " more"
-	case last == 0:
-		return safe[0]
-	default:
-		return strings.Join(safe[:last], ", ") + " or " + safe[last]
-	}
+	safe := firstOf(escapeAll(names), most, "")
+	last := len(safe) - 1
+	return joinNonEmpty(" or ", strings.Join(safe[:last], ", "), safe[last])
 }
 
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }

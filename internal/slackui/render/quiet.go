@@ -65,10 +65,8 @@ func (v *turnView) begins() bool {
 		return false
 	}
 	items := v.t.Content.Items
-	if last := &items[len(items)-1]; last.Kind != claude.ItemText || last.Final && !v.o.Quiet { // steps may follow
-		return false
-	} else if !last.Final && !v.segments[0].open { // nothing of it can be shown yet
-		return false
+	if last := &items[len(items)-1]; last.Kind != claude.ItemText || last.Final && !v.o.Quiet || !last.Final && !v.segments[0].open {
+		return false // steps may follow, or nothing of it can be shown yet
 	}
 	ends := firstEnd
 	if v.o.Quiet {
