@@ -89,21 +89,18 @@ func hasChart(p render.Page) bool {
 // files uploads what belongs to a message that was posted in a channel.
 func (a Screen) files(d view.CostDelivery, channel string, chart bool) {
 	var list []slack.UploadFileParameters
-	if chart {
-		picture, err := chartFile(d.Report)
+	add := func(file slack.UploadFileParameters, err error) {
 		if err != nil {
-			a.Log.Error("draw the chart of an answer about costs", zap.Error(err))
-		} else {
-			list = append(list, picture)
+			a.Log.Error("make a file of an answer about costs", zap.Error(err))
+			return
 		}
+		list = append(list, file)
+	}
+	if chart {
+		add(chartFile(d.Report))
 	}
 	if d.CSV {
-		file, err := csvFile(d.Report)
-		if err != nil {
-			a.Log.Error("write the file of an answer about costs", zap.Error(err))
-		} else {
-			list = append(list, file)
-		}
+		add(csvFile(d.Report))
 	}
 	switch {
 	case len(list) == 0:
