@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"time"
 
@@ -79,10 +78,7 @@ func (s *Store) Waiting(ctx context.Context, teamID string) (Waiting, error) {
 // everything.
 func (s *Store) Count(ctx context.Context, teamID string, c *Counter) (Totals, error) {
 	now, err := s.count(ctx, teamID, c)
-	if err != nil {
-		return Totals{}, fmt.Errorf("count turns and approvals: %w", err)
-	}
-	return now, nil
+	return now, pg.Wrap(err, "count turns and approvals")
 }
 
 func (s *Store) count(ctx context.Context, teamID string, c *Counter) (Totals, error) {

@@ -187,7 +187,7 @@ func (b *Store) Queue(ctx context.Context, threadID int64) (inbox.Queue, error) 
 	if err != nil {
 		return inbox.Queue{}, err
 	}
-	q := inbox.Queue{ThreadKey: t.Key(), Project: t.Project, Running: b.runningTurn(threadID) != nil}
+	q := inbox.Queue{ThreadKey: t.Key(), Running: b.runningTurn(threadID) != nil}
 	for _, e := range b.waiting(threadID) {
 		q.Prompts = append(q.Prompts, inbox.QueuedPrompt{Prompt: e.now(), Kind: e.kind, Payload: e.sent.Payload})
 	}

@@ -1,12 +1,12 @@
 package approvals
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"deckhand/internal/store/audit"
@@ -29,12 +29,7 @@ import (
 // Reason. A grant that is no longer valid gives [pg.ErrNotFound].
 func (s *Store) Ask(ctx context.Context, l threads.Lease, a Approval) (Approval, error) {
 	a.InputSHA256 = sha256.Sum256(a.Input)
-	if a.Status == "" {
-		a.Status = Pending
-	}
-	if a.CardID == "" {
-		a.CardID = a.ID
-	}
+	a.Status, a.CardID = cmp.Or(a.Status, Pending), cmp.Or(a.CardID, a.ID)
 	var out Approval
 	err := threads.Fenced(ctx, s.db, l, func(tx pg.Tx) error {
 		if a.Status == Pending {
@@ -92,10 +87,7 @@ func (s *Store) Ask(ctx context.Context, l threads.Lease, a Approval) (Approval,
 		}
 		return audit.Append(ctx, tx, asked)
 	})
-	if err != nil {
-		return Approval{}, fmt.Errorf("record the request for %s: %w", a.ToolName, err)
-	}
-	return out, nil
+	return out, pg.Wrap(err, "record the request for %s", a.ToolName)
 }
 
 // withEarlier puts the last commands of earlier turns before those of a turn, back to the thread's last change of a
@@ -140,24 +132,6 @@ func bind(ctx context.Context, tx pg.Tx, l threads.Lease, a Approval) (Approval,
 }
 
 func insertApproval(ctx context.Context, tx pg.Tx, l threads.Lease, a Approval) (Approval, error) {
-	var grant *int64
-	if a.GrantID != 0 {
-		grant = &a.GrantID
-	}
-	var push []byte
-	if a.Push != nil {
-		var err error
-		if push, err = json.Marshal(a.Push); err != nil {
-			return Approval{}, err
-		}
-	}
-	var change []byte
-	if a.ToolChange != nil {
-		var err error
-		if change, err = json.Marshal(a.ToolChange); err != nil {
-			return Approval{}, err
-		}
-	}
 	return pg.CollectOne[Approval](tx.Query(ctx, `
 		WITH a AS (
 			INSERT INTO approvals (id, thread_id, session_id, turn_id, kind, request_id, tool_use_id, tool_name,
@@ -165,7 +139,7 @@ func insertApproval(ctx context.Context, tx pg.Tx, l threads.Lease, a Approval) 
 				dangerous, grantable, risks, decision_reason, card_id, expires_at,
 				status, decided_by, decided_via, grant_id, reason, dir, fixed, touches, said, push, tool_sha256, tool_change, decided_at, delivered_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, COALESCE($14::text[], '{}'), GREATEST($15, 1), $16,
-				COALESCE(NULLIF($17, ''), 'pause'), $18, $19, COALESCE($20::text[], '{}'), $21, $22, now() + make_interval(secs => $23), $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35,
+				COALESCE(NULLIF($17, ''), 'pause'), $18, $19, COALESCE($20::text[], '{}'), $21, $22, now() + make_interval(secs => $23), $24, $25, $26, NULLIF($27::bigint, 0), $28, $29, $30, $31, $32, $33, $34, $35,
 				CASE WHEN $24 = 'pending' THEN NULL ELSE now() END,
 				CASE WHEN $24 = 'pending' THEN NULL ELSE now() END)
 			RETURNING *)
@@ -173,7 +147,7 @@ func insertApproval(ctx context.Context, tx pg.Tx, l threads.Lease, a Approval) 
 		a.ID, l.ThreadID, a.SessionID, a.TurnID, a.Kind, a.RequestID, a.ToolUseID, a.ToolName,
 		string(a.Input), a.InputSHA256[:], a.RequestedBy, a.Terms.Rule, a.Terms.Because, a.Terms.Approvers, a.Terms.Quorum,
 		a.Terms.RequesterMay, a.Terms.OnTimeout, a.Terms.Dangerous, a.Terms.Grantable, a.Risks, a.DecisionReason, a.CardID,
-		time.Until(a.ExpiresAt).Seconds(), a.Status, a.DecidedBy, a.DecidedVia, grant, a.Reason, a.Dir, a.Terms.Fixed, string(a.Touches), a.Said, push, a.ToolSHA256.orNull(), change))
+		time.Until(a.ExpiresAt).Seconds(), a.Status, a.DecidedBy, a.DecidedVia, a.GrantID, a.Reason, a.Dir, a.Terms.Fixed, string(a.Touches), a.Said, a.Push, a.ToolSHA256.orNull(), a.ToolChange))
 }
 
 func decidedEntry(a Approval) audit.Entry {

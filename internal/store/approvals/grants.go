@@ -40,7 +40,6 @@ type Grant struct {
 	CreatedAt  time.Time
 	ExpiresAt  time.Time
 	RevokedBy  string    // empty while it is valid
-	RevokedAt  time.Time // zero likewise
 	Uses       int64     // how many tool calls it allowed
 	LastUsedAt time.Time // zero: never
 }
@@ -55,7 +54,7 @@ type NewGrant struct {
 // A grant's thread and channel are its approval's; where they limit it, they equal its own.
 const grantColumns = `g.id, g.team_id, g.project, g.scope, a.thread_id, t.channel_id, t.thread_ts, g.tool_name, g.pattern,
 	g.approval_id, g.created_by, g.created_at, g.expires_at, g.revoked_by,
-	COALESCE(g.revoked_at, '0001-01-01T00:00:00Z') AS revoked_at, u.uses, COALESCE(u.last_used_at, '0001-01-01T00:00:00Z') AS last_used_at`
+	u.uses, COALESCE(u.last_used_at, '0001-01-01T00:00:00Z') AS last_used_at`
 
 const grantSource = `FROM grants g
 	JOIN approvals a ON a.id = g.approval_id

@@ -72,8 +72,5 @@ func (s *Store) ApprovalsReport(ctx context.Context, teamID string, since, until
 	out.Total = total[0]
 	var err error
 	out.Feedback, err = pg.Collect[turns.FeedbackStats](s.db.Query(ctx, turns.FeedbackSQL, teamID, since, until))
-	if err != nil {
-		return Report{}, fmt.Errorf("sum up what people think of answers: %w", err)
-	}
-	return out, nil
+	return out, pg.Wrap(err, "sum up what people think of answers")
 }

@@ -56,8 +56,5 @@ func (s *Store) TurnSteps(ctx context.Context, turnID int64, n, limit int, witho
 			ORDER BY o.seq LIMIT 1) o ON true
 		WHERE a.turn_id = $1 AND a.tool_name <> ALL ($2)
 		ORDER BY a.created_at, a.id OFFSET $3 LIMIT $4`, turnID, without, out.First, limit))
-	if err != nil {
-		return Steps{}, fmt.Errorf("list the steps of turn %d: %w", turnID, err)
-	}
-	return out, nil
+	return out, pg.Wrap(err, "list the steps of turn %d", turnID)
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/hex"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"deckhand/internal/store/audit"
 	"deckhand/internal/store/outbox"
 	"deckhand/internal/store/pg"
@@ -26,15 +24,11 @@ type Trust struct {
 // TrustStatus says what was decided.
 type TrustStatus string
 
-// A pending one that was replaced by a newer one is decided about no more.
+// What is neither is pending, or replaced by a newer one and decided about no more.
 const (
-	TrustPending  TrustStatus = "pending"
-	TrustGiven    TrustStatus = "trusted"
-	TrustRefused  TrustStatus = "refused"
-	TrustReplaced TrustStatus = "replaced"
+	TrustGiven   TrustStatus = "trusted"
+	TrustRefused TrustStatus = "refused"
 )
-
-const trustColumns = `id, project, kind, sha256, files, status, decided_by, decided_at`
 
 // SeeTrust notes what a repository has of a kind, unless it is what is trusted, or was seen since: then asked is false.
 // again has it noted also if it was seen and is neither trusted nor pending.
@@ -64,13 +58,9 @@ func (s *Store) SeeTrust(ctx context.Context, t Trust, again bool) (asked bool, 
 
 // Trusted are what is trusted of a project's repository, and what is pending: one of each for a kind.
 func (s *Store) Trusted(ctx context.Context, project string) ([]Trust, error) {
-	rows, err := s.db.Query(ctx, `
-		SELECT DISTINCT ON (kind, status) `+trustColumns+` FROM trust WHERE project = $1 AND status IN ('trusted', 'pending')
-		ORDER BY kind, status, id DESC`, project)
-	if err != nil {
-		return nil, pg.Wrap(err, "read what is trusted of project %s", project)
-	}
-	out, err := pgx.CollectRows(rows, pgx.RowToStructByName[Trust])
+	out, err := pg.Collect[Trust](s.db.Query(ctx, `
+		SELECT DISTINCT ON (kind, status) id, project, kind, sha256, files, status, decided_by, decided_at FROM trust WHERE project = $1 AND status IN ('trusted', 'pending')
+		ORDER BY kind, status, id DESC`, project))
 	return out, pg.Wrap(err, "read what is trusted of project %s", project)
 }
 

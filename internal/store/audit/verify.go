@@ -123,12 +123,6 @@ func (s *Store) VerifyAudit(ctx context.Context, kept []Anchor) (Report, error) 
 
 // chain follows the chain from its first row to its last.
 func (r *Report) chain(ctx context.Context, tx pg.Tx, anchors map[string][]Anchor) error {
-	rows, err := tx.Query(ctx, `
-		SELECT seq, at, kind, team_id, actor, thread_id, turn_id, approval_id, details, prev_hash, hash FROM audit ORDER BY seq`)
-	if err != nil {
-		return fmt.Errorf("read the audit: %w", err)
-	}
-	defer rows.Close()
 	type want struct{ whose, day, hash string }
 	wanted := map[int64][]want{}
 	for whose, list := range anchors {
@@ -137,11 +131,9 @@ func (r *Report) chain(ctx context.Context, tx pg.Tx, anchors map[string][]Ancho
 		}
 	}
 	previous := Row{Hash: make([]byte, sha256.Size)}
-	for rows.Next() {
-		row, err := pgx.RowToStructByName[Row](rows)
-		if err != nil {
-			return fmt.Errorf("read the audit: %w", err)
-		}
+	rows, err := tx.Query(ctx, `
+		SELECT seq, at, kind, team_id, actor, thread_id, turn_id, approval_id, details, prev_hash, hash FROM audit ORDER BY seq`)
+	err = stream(rows, err, "read the audit", func(row Row) error {
 		if r.Rows == 0 {
 			r.First = row.At
 		}
@@ -164,9 +156,10 @@ func (r *Report) chain(ctx context.Context, tx pg.Tx, anchors map[string][]Ancho
 		}
 		delete(wanted, row.Seq)
 		previous = row
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("read the audit: %w", err)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for seq, list := range wanted {
 		for _, a := range list {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -47,7 +48,6 @@ type Pull struct {
 	Problem      string // why the forge did not answer last, a sentence; empty if it did
 	CreatedAt    time.Time
 	ChangedAt    time.Time
-	CheckedAt    time.Time
 }
 
 // PullCheck is a check of a pull request's head.
@@ -66,23 +66,15 @@ type PullReview struct {
 
 // IsRed reports whether a check of the head has failed.
 func (p Pull) IsRed() bool {
-	for _, c := range p.Checks {
-		if c.State == "failed" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Checks, func(c PullCheck) bool { return c.State == "failed" })
 }
 
 // WantsChanges reports whether a reviewer has asked for changes of the head. A review that
 // names no commit is of the head.
 func (p Pull) WantsChanges() bool {
-	for _, r := range p.Reviews {
-		if r.Verdict == "changes_requested" && (r.Commit == "" || r.Commit == p.Head) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Reviews, func(r PullReview) bool {
+		return r.Verdict == "changes_requested" && (r.Commit == "" || r.Commit == p.Head)
+	})
 }
 
 // PullDue is the job that asks the forge how a pull request stands.
@@ -105,7 +97,7 @@ func (PullOpened) Kind() string { return "pull_opened" }
 const (
 	pullColumns = `p.id, p.thread_id, t.team_id, t.channel_id, t.thread_ts, p.project, p.further, p.repository, p.number, p.url, p.title, p.branch, p.base, p.head,
 	p.state, p.draft, p.mergeable, p.checks, p.reviews, p.discussions, p.opened_by, p.requester, p.approved_by, p.merged_commit, p.merged_by, p.merged_for, p.merging,
-	p.woken_for, p.rounds, p.problem, p.created_at, p.changed_at, p.checked_at`
+	p.woken_for, p.rounds, p.problem, p.created_at, p.changed_at`
 	pullFrom = ` FROM pulls p JOIN threads t ON t.id = p.thread_id `
 )
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -49,10 +48,7 @@ func (s *Store) Edit(ctx context.Context, p Post, change func(old json.RawMessag
 			WHERE id = $1`, id, changed)
 		return err
 	})
-	if err != nil {
-		return false, fmt.Errorf("change the post %s in %s: %w", p.TS, p.ChannelID, err)
-	}
-	return ok, nil
+	return ok, pg.Wrap(err, "change the post %s in %s", p.TS, p.ChannelID)
 }
 
 // WorkedOn is the payload of a person's post whose turn is running; [pg.ErrNotFound] if there is none.
@@ -61,10 +57,7 @@ func (s *Store) WorkedOn(ctx context.Context, p Post) (payload json.RawMessage, 
 		SELECT payload FROM inbox
 		WHERE kind = 'message' AND team_id = $1 AND channel_id = $2 AND ts = $3 AND user_id = $4 AND state = 'running'`,
 		p.TeamID, p.ChannelID, p.TS, p.UserID).Scan(&payload)
-	if err != nil {
-		return nil, fmt.Errorf("look whether the post %s in %s is worked on: %w", p.TS, p.ChannelID, pg.NotFound(err))
-	}
-	return payload, nil
+	return payload, pg.Wrap(pg.NotFound(err), "look whether the post %s in %s is worked on", p.TS, p.ChannelID)
 }
 
 // GiveToModel makes a person's post that was handled otherwise be handled again as a prompt: its payload's event
@@ -100,20 +93,14 @@ func (s *Store) GiveToModel(ctx context.Context, p Post, project string) (ok boo
 func (s *Store) Delete(ctx context.Context, p Post) (ok bool, rows []outbox.Row, err error) {
 	ok, rows, err = s.withdraw(ctx, "deleted", "", `i.kind = 'message' AND i.team_id = $2 AND i.channel_id = $3 AND i.ts = $4 AND i.user_id = $5
 		AND i.state IN ('received', 'accepted')`, p.TeamID, p.ChannelID, p.TS, p.UserID)
-	if err != nil {
-		return false, nil, fmt.Errorf("delete the post %s in %s: %w", p.TS, p.ChannelID, err)
-	}
-	return ok, rows, nil
+	return ok, rows, pg.Wrap(err, "delete the post %s in %s", p.TS, p.ChannelID)
 }
 
 // DropWaiting finishes a prompt without a turn, since somebody dropped it. mark is for an [outbox.Mark]. ok is false
 // when it has a turn by now, or is gone.
 func (s *Store) DropWaiting(ctx context.Context, inboxID int64, by, mark string) (ok bool, rows []outbox.Row, err error) {
 	ok, rows, err = s.withdraw(ctx, "dropped by "+by, mark, `i.id = $2 AND i.state = 'accepted'`, inboxID)
-	if err != nil {
-		return false, nil, fmt.Errorf("drop prompt %d: %w", inboxID, err)
-	}
-	return ok, rows, nil
+	return ok, rows, pg.Wrap(err, "drop prompt %d", inboxID)
 }
 
 // SendNow makes a prompt without a turn the thread's next one, after earlier such ones, and ends the running turn
@@ -133,10 +120,7 @@ func (s *Store) SendNow(ctx context.Context, inboxID int64, by string) (ok bool,
 		ok = true
 		return pg.Notify(ctx, tx, pg.Notice{Kind: pg.NoticePrompt, ThreadID: threadID})
 	})
-	if err != nil {
-		return false, fmt.Errorf("send prompt %d now: %w", inboxID, err)
-	}
-	return ok, nil
+	return ok, pg.Wrap(err, "send prompt %d now", inboxID)
 }
 
 // withdraw finishes an envelope without a turn, and wakes the thread's replica. mark is for an [outbox.Mark], or

@@ -23,7 +23,6 @@ func (s *Store) NextPrompt(ctx context.Context, threadID int64) (Prompt, error) 
 // Queue is a thread's queue of prompts.
 type Queue struct {
 	threads.ThreadKey
-	Project string
 	Running bool           // a turn runs
 	Prompts []QueuedPrompt `db:"-"` // those without a turn, the next one first
 }
@@ -41,7 +40,7 @@ const queueMost = 100
 // Queue returns what waits in a thread, or [pg.ErrNotFound].
 func (s *Store) Queue(ctx context.Context, threadID int64) (Queue, error) {
 	q, err := pg.CollectOne[Queue](s.db.Query(ctx, `
-		SELECT t.team_id, t.channel_id, t.thread_ts, t.project,
+		SELECT t.team_id, t.channel_id, t.thread_ts,
 			EXISTS (SELECT FROM turns r WHERE r.thread_id = t.id AND r.state = 'running') AS running
 		FROM threads t WHERE t.id = $1`, threadID))
 	if err == nil {

@@ -57,10 +57,7 @@ func (s *Store) MoveCursor(ctx context.Context, teamID string, deaf time.Duratio
 		}
 		return err
 	})
-	if err != nil {
-		return time.Time{}, fmt.Errorf("move the cursor: %w", err)
-	}
-	return since, nil
+	return since, pg.Wrap(err, "move the cursor")
 }
 
 // want requests a scan.

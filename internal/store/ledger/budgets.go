@@ -228,23 +228,18 @@ func (s *Store) NoticeBudget(ctx context.Context, n BudgetNotice) (noted BudgetN
 		noted.OutboxID = rows[0].ID
 		return audit.Append(ctx, tx, audit.Entry{Kind: audit.BudgetReached, TeamID: n.TeamID, ThreadID: n.ThreadID, Details: n.details()})
 	})
-	if err != nil {
-		return BudgetNotice{}, false, fmt.Errorf("notice a budget: %w", err)
-	}
-	return noted, fresh, nil
+	return noted, fresh, pg.Wrap(err, "notice a budget")
 }
 
 // BudgetNoticeStands reports whether a notice is still to be shown: a warning is not once more was noticed, see
 // [Store.NoticeBudget].
 func (s *Store) BudgetNoticeStands(ctx context.Context, id string) (stands bool, err error) {
-	if err := s.db.QueryRow(ctx, `
+	err = s.db.QueryRow(ctx, `
 		SELECT NOT EXISTS (
 			SELECT FROM budget_notices n JOIN budget_notices h USING (team_id, scope, key, period, period_start)
 			WHERE n.id = $1 AND n.share < 100 AND (h.share = 100 OR h.limit_micro_usd = n.limit_micro_usd AND h.share > n.share))`,
-		id).Scan(&stands); err != nil {
-		return false, fmt.Errorf("look whether to tell of a budget: %w", err)
-	}
-	return stands, nil
+		id).Scan(&stands)
+	return stands, pg.Wrap(err, "look whether to tell of a budget")
 }
 
 // lockBudget serialises decisions, notices and waits of a budget until the end of the transaction.

@@ -62,10 +62,7 @@ func (s *Store) MeterNotes(ctx context.Context, q CostQuery) (MeterNotes, error)
 	if err == nil {
 		err = s.cutCalls(ctx, q, period, key, &out)
 	}
-	if err != nil {
-		return MeterNotes{}, fmt.Errorf("read what the ledger says of calls: %w", err)
-	}
-	return out, nil
+	return out, pg.Wrap(err, "read what the ledger says of calls")
 }
 
 // meterSince finds entries from before the meter.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,16 +27,7 @@ const rawColumns = `1::bigint AS entries, turns::bigint, approved::bigint, input
 
 var (
 	plainColumns  = strings.Join(sumColumns, ", ")
-	summedColumns = func() string {
-		var b strings.Builder
-		for i, c := range sumColumns {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString("ledger_sum(" + c + ") AS " + c)
-		}
-		return b.String()
-	}()
+	summedColumns = regexp.MustCompile(`\w+`).ReplaceAllString(plainColumns, "ledger_sum($0) AS $0")
 )
 
 // groupKeys are the expressions to group by, over the ledger and over every roll-up with the column.
@@ -78,10 +70,7 @@ func (s *Store) Costs(ctx context.Context, q CostQuery) (CostReport, error) {
 		}
 		return err
 	})
-	if err != nil {
-		return CostReport{}, fmt.Errorf("sum the ledger: %w", err)
-	}
-	return out, nil
+	return out, pg.Wrap(err, "sum the ledger")
 }
 
 // costSQL turns a query's conditions into SQL with arguments.

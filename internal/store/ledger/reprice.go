@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -59,10 +58,7 @@ func (s *Store) Reprice(ctx context.Context, calls []Repricing) (n int64, err er
 			return err
 		})
 	}
-	if err != nil {
-		return 0, fmt.Errorf("correct %d calls: %w", len(calls), err)
-	}
-	return n, nil
+	return n, pg.Wrap(err, "correct %d calls", len(calls))
 }
 
 func (s *Store) reprice(ctx context.Context, tx pg.Tx, calls string) (n int64, err error) {

@@ -13,7 +13,6 @@ import (
 // Stretch is the part of a session between two running totals of its CLI, usually a turn, where calls and CLI
 // differ by more than rounding.
 type Stretch struct {
-	TeamID        string
 	ThreadID      int64
 	TurnID        int64 // that ends the stretch
 	At            time.Time
@@ -32,7 +31,6 @@ type BookedCall struct {
 	StartedAt     time.Time
 	Status        int // of the answer; 0: none came
 	Complete      bool
-	OutputTokens  int64
 	MicroUSD      int64
 	BoundMicroUSD int64
 }
@@ -106,10 +104,7 @@ func (s *Store) MeterState(ctx context.Context, teamID string) (MeterState, erro
 	err = s.db.QueryRow(ctx, `
 		SELECT count(*) FROM ledger l
 		WHERE team_id = $1 AND NOT priced AND NOT EXISTS (SELECT FROM ledger p WHERE p.corrects = l.call_id AND p.cause = 'price')`, teamID).Scan(&out.Unpriced)
-	if err != nil {
-		return out, fmt.Errorf("count calls without a price: %w", err)
-	}
-	return out, nil
+	return out, pg.Wrap(err, "count calls without a price")
 }
 
 // stretchRow is a stretch from the database.
@@ -134,7 +129,7 @@ func (s *Store) stretches(ctx context.Context, teamID string, since time.Time) (
 			FROM ledger l JOIN told USING (session_id, epoch)
 			WHERE kind IN ('call', 'end') OR cause = 'late'),
 		stretches AS (
-			SELECT session_id, epoch, min(id) AS first_id, max(id) AS last_id, min(team_id) AS team_id, min(thread_id) AS thread_id,
+			SELECT session_id, epoch, min(id) AS first_id, max(id) AS last_id, min(thread_id) AS thread_id,
 				max(turn_id) FILTER (WHERE total_after IS NOT NULL) AS turn_id, max(at) AS at,
 				sum(micro_usd)::bigint AS paid, max(total_after - total_before) AS told,
 				COALESCE(sum(micro_usd) FILTER (WHERE NOT complete), 0)::bigint AS cut, COALESCE(sum(bound_micro_usd), 0)::bigint AS bound,
@@ -143,7 +138,7 @@ func (s *Store) stretches(ctx context.Context, teamID string, since time.Time) (
 			FROM marked WHERE stretch > 0 GROUP BY session_id, epoch, stretch
 			HAVING max(at) >= $2)
 		SELECT n.checked, s.session_id, COALESCE(s.epoch, 0) AS epoch, COALESCE(s.first_id, 0) AS first_id, COALESCE(s.last_id, 0) AS last_id,
-			COALESCE(s.team_id, '') AS team_id, COALESCE(s.thread_id, 0) AS thread_id, COALESCE(s.turn_id, 0) AS turn_id, COALESCE(s.at, now()) AS at,
+			COALESCE(s.thread_id, 0) AS thread_id, COALESCE(s.turn_id, 0) AS turn_id, COALESCE(s.at, now()) AS at,
 			COALESCE(s.paid, 0) AS calls_micro_usd, COALESCE(s.told, 0) AS cli_micro_usd, COALESCE(s.cut, 0) AS cut, COALESCE(s.bound, 0) AS bound,
 			COALESCE(s.probes, 0) AS probes, COALESCE(s.rounding, 0) AS rounding, COALESCE(s.unpriced, false) AS unpriced
 		FROM (SELECT count(*) AS checked FROM stretches) n
@@ -171,12 +166,12 @@ func (r stretchRow) why() Difference {
 
 func (s *Store) callsInQuestion(ctx context.Context, session uuid.UUID, epoch int, first, last int64, d Difference) ([]BookedCall, error) {
 	out, err := pg.Collect[BookedCall](s.db.Query(ctx, `
-		SELECT l.call_id AS id, l.model, l.request_id, l.started_at, l.status, l.complete, l.output_tokens + COALESCE(c.output_tokens, 0) AS output_tokens,
+		SELECT l.call_id AS id, l.model, l.request_id, l.started_at, l.status, l.complete,
 			l.micro_usd + COALESCE(c.micro_usd, 0) AS micro_usd, l.bound_micro_usd + COALESCE(c.bound_micro_usd, 0) AS bound_micro_usd
 		FROM ledger l LEFT JOIN ledger c ON c.corrects = l.call_id AND c.cause = 'late'
 		WHERE l.session_id = $1 AND l.epoch = $2 AND l.id BETWEEN $3 AND $4 AND l.kind = 'call'
 		  AND CASE $5 WHEN 'cut' THEN NOT l.complete WHEN 'probes' THEN l.complete AND l.output_tokens <= 1 WHEN 'unpriced' THEN NOT l.priced ELSE true END
-		ORDER BY 8 DESC, l.id LIMIT 20`, session, epoch, first, last, d))
+		ORDER BY 7 DESC, l.id LIMIT 20`, session, epoch, first, last, d))
 	return out, pg.Wrap(err, "read the calls in question")
 }
 

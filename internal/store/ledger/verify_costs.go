@@ -54,10 +54,7 @@ func (s *Store) VerifyRollups(ctx context.Context, teamID string) ([]RollupDiffe
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("verify the ledger: %w", err)
-	}
-	return out, nil
+	return out, pg.Wrap(err, "verify the ledger")
 }
 
 // ledgerCheck selects the differing rows, as key, want and got in JSON. $1 is a team, or empty.

@@ -125,11 +125,7 @@ func refuseLoss(ctx context.Context, db *sql.DB, p *goose.Provider, version int6
 			e.Unnamed = append(e.Unnamed, table)
 		}
 	}
-	for _, name := range lose {
-		if !slices.Contains(tables, name) {
-			e.Misnamed = append(e.Misnamed, name)
-		}
-	}
+	e.Misnamed = slices.DeleteFunc(slices.Clone(lose), func(name string) bool { return slices.Contains(tables, name) })
 	if len(e.Unnamed)+len(e.Misnamed) > 0 {
 		return e
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -27,15 +28,10 @@ func Passes(err error) bool {
 	if unreachable || network || pgconn.SafeToRetry(err) {
 		return true
 	}
-	for _, passing := range []error{
+	return slices.ContainsFunc([]error{
 		context.DeadlineExceeded, context.Canceled, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, puddle.ErrClosedPool,
 		pgx.ErrTxClosed, pgx.ErrTxCommitRollback, ErrNotYet,
-	} {
-		if errors.Is(err, passing) {
-			return true
-		}
-	}
-	return false
+	}, func(passing error) bool { return errors.Is(err, passing) })
 }
 
 // passingState is [Passes] for a SQLSTATE, whose first two characters are the class.

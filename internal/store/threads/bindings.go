@@ -2,7 +2,6 @@ package threads
 
 import (
 	"context"
-	"time"
 
 	"deckhand/internal/store/audit"
 	"deckhand/internal/store/pg"
@@ -13,12 +12,11 @@ type Binding struct {
 	ChannelID string
 	Project   string // empty in [Store.Bind]: none any more
 	BoundBy   string // Slack user
-	BoundAt   time.Time
 }
 
 // Bindings are all of a team's, by channel.
 func (s *Store) Bindings(ctx context.Context, team string) ([]Binding, error) {
-	out, err := pg.Collect[Binding](s.db.Query(ctx, `SELECT channel_id, project, bound_by, bound_at FROM bindings WHERE team_id = $1 AND project <> '' ORDER BY channel_id`, team))
+	out, err := pg.Collect[Binding](s.db.Query(ctx, `SELECT channel_id, project, bound_by FROM bindings WHERE team_id = $1 AND project <> '' ORDER BY channel_id`, team))
 	return out, pg.Wrap(err, "read the channels that were set up")
 }
 

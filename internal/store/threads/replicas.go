@@ -77,10 +77,7 @@ func (s *Store) Register(ctx context.Context, r Replica) (Registration, error) {
 		}
 		return pg.Notify(ctx, tx, pg.Notice{Kind: pg.NoticeFreed}) // the others see it at once
 	})
-	if err != nil {
-		return Registration{}, fmt.Errorf("register replica %s: %w", r.ID, err)
-	}
-	return life, nil
+	return life, pg.Wrap(err, "register replica %s", r.ID)
 }
 
 // handBack frees the leases of a replica that is dead, or about to register, and notifies the others.
@@ -113,10 +110,7 @@ func (s *Store) Heartbeat(ctx context.Context, l Registration, load Load) (held 
 		return err
 	})
 	err = s.db.Heartbeats.SendBatch(ctx, &b).Close()
-	if err != nil {
-		return nil, nil, fmt.Errorf("record the heartbeat: %w", err)
-	}
-	return held, peers, nil
+	return held, peers, pg.Wrap(err, "record the heartbeat")
 }
 
 // Living lists the replicas that are alive as far as the database knows.

@@ -27,7 +27,6 @@ type FeedbackReason struct {
 	Project, ChannelID, ThreadTS string
 	// MessageTS is the answer's last message; empty if it was not recorded.
 	MessageTS string
-	TurnID    int64
 	UserID    string
 	Good      bool
 	Reason    string // theirs, with secrets masked
@@ -62,13 +61,10 @@ func (s *Store) FeedbackReport(ctx context.Context, teamID string, since, until 
 		return FeedbackReport{}, fmt.Errorf("sum up what people think of answers: %w", err)
 	}
 	out.Reasons, err = pg.Collect[FeedbackReason](s.db.Query(ctx, `
-		SELECT t.project, t.channel_id, t.thread_ts, f.turn_id, f.user_id, f.good, f.reason, f.at,
+		SELECT t.project, t.channel_id, t.thread_ts, f.user_id, f.good, f.reason, f.at,
 			COALESCE((SELECT p.ts FROM posts p WHERE p.kind = 'turn' AND p.subject = f.turn_id::text ORDER BY p.part DESC LIMIT 1), '') AS message_ts
 		FROM feedback f JOIN turns u ON u.id = f.turn_id JOIN threads t ON t.id = u.thread_id
 		WHERE t.team_id = $1 AND f.at >= $2 AND f.at < $3 AND f.reason <> ''
 		ORDER BY f.at DESC, f.turn_id DESC, f.user_id LIMIT $4`, teamID, since, until, most))
-	if err != nil {
-		return FeedbackReport{}, fmt.Errorf("read what people say about answers: %w", err)
-	}
-	return out, nil
+	return out, pg.Wrap(err, "read what people say about answers")
 }

@@ -2,7 +2,6 @@ package turns
 
 import (
 	"context"
-	"fmt"
 
 	"deckhand/internal/store/pg"
 	"deckhand/internal/store/threads"
@@ -41,8 +40,5 @@ func (s *Store) ParkTurn(ctx context.Context, l threads.Lease, turnID int64, wai
 		ok = err == nil && tag.RowsAffected() == 1
 		return err
 	})
-	if err != nil {
-		return false, fmt.Errorf("put turn %d aside: %w", turnID, err)
-	}
-	return ok, nil
+	return ok, pg.Wrap(err, "put turn %d aside", turnID)
 }

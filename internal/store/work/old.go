@@ -70,8 +70,5 @@ func (s *Store) SweepPacks(ctx context.Context) (found int, err error) {
 		_, err = tx.Exec(ctx, `DELETE FROM work_packs p WHERE p.thread_id = ANY ($1) AND `+unnamed, ids)
 		return err
 	})
-	if err != nil {
-		return 0, fmt.Errorf("delete pieces of packs that nobody needs: %w", err)
-	}
-	return found, nil
+	return found, pg.Wrap(err, "delete pieces of packs that nobody needs")
 }
