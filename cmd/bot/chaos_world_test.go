@@ -247,7 +247,7 @@ func (c *chaos) launch(r *chaosReplica) {
 	botLogs.Store(r.log(), nil)
 	c.t.Cleanup(func() { botLogs.Delete(r.log()) })
 	c.running.Go(func() { c.keepRunning(r) })
-	c.eventually("a replica to be ready", func() bool { return ready(c.t.Context(), r.ready) })
+	c.eventually("a replica to be ready", func() bool { return ask(c.t.Context(), r.ready) == nil })
 }
 
 func (c *chaos) keepRunning(r *chaosReplica) {

@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -348,7 +347,7 @@ func (d *demo) startBot(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("no end in a minute"))
 	defer cancel()
 	for {
-		if ready(ctx, "http://"+health+"/readyz") {
+		if ask(ctx, "http://"+health+"/readyz") == nil {
 			d.bot.works.Store(true)
 			return d.writeState()
 		}
@@ -360,19 +359,6 @@ func (d *demo) startBot(ctx context.Context) error {
 			return fmt.Errorf("wait for the bot to be ready: %w", context.Cause(ctx))
 		}
 	}
-}
-
-func ready(ctx context.Context, url string) bool {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return false
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return false
-	}
-	_ = resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
 }
 
 func (d *demo) state() demoState {

@@ -87,6 +87,11 @@ func askHealth(ctx context.Context, listen string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
+	return ask(ctx, url)
+}
+
+// ask says why the bot at a URL does not answer that all is well.
+func ask(ctx context.Context, url string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err

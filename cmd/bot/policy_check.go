@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -120,15 +121,9 @@ type reminderLine struct {
 }
 
 func newTermsLine(t policy.Terms) *termsLine {
-	if t.Timeout == 0 {
-		t.Timeout = policy.DefaultTimeout
-	}
-	if t.OnTimeout == "" {
-		t.OnTimeout = policy.Pause
-	}
 	return &termsLine{
 		Approvers: append([]string{}, t.Approvers...), Quorum: max(t.Quorum, 1), RequesterMayApprove: t.RequesterMayApprove,
-		TimeoutSeconds: int64(t.Timeout / time.Second), OnTimeout: t.OnTimeout, Dangerous: t.Dangerous, Edit: !t.Fixed,
+		TimeoutSeconds: int64(cmp.Or(t.Timeout, policy.DefaultTimeout) / time.Second), OnTimeout: cmp.Or(t.OnTimeout, policy.Pause), Dangerous: t.Dangerous, Edit: !t.Fixed,
 	}
 }
 
@@ -223,11 +218,7 @@ func explainTerms(t, common policy.Terms) []string {
 		if t.OnTimeout == policy.DenyOnTimeout {
 			then = "it counts as not allowed"
 		}
-		timeout := t.Timeout
-		if timeout == 0 {
-			timeout = policy.DefaultTimeout
-		}
-		lines = append(lines, fmt.Sprintf("after %s without a decision %s", timeout, then))
+		lines = append(lines, fmt.Sprintf("after %s without a decision %s", cmp.Or(t.Timeout, policy.DefaultTimeout), then))
 	}
 	if t.Dangerous {
 		lines = append(lines, "dangerous: allowing it takes a second confirmation")

@@ -49,7 +49,6 @@ func decide(c *settings.File, call policy.Call) policy.Decision {
 	return d
 }
 
-// posturePart says what the posture has to do with a verdict.
 // posturePart explains the posture's part in a verdict.
 func posturePart(c *settings.File, call policy.Call, d policy.Decision) string {
 	posture := c.Policy.Postures.Of(call.Project, call.Channel)

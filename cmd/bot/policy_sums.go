@@ -64,11 +64,16 @@ func explainSums(out io.Writer, c settings.File) {
 	}
 	warning := marksFor(out).warning
 	fmt.Fprintln(out, "\nRules that add up to anything, because what the one writes the other runs:")
-	for _, text := range sumTexts(lines) {
-		fmt.Fprintf(out, "     %s\n", text)
+	told := map[string]bool{}
+	for _, pair := range lines {
+		if told[pair.text] {
+			continue
+		}
+		told[pair.text] = true
+		fmt.Fprintf(out, "     %s\n", pair.text)
 		for _, l := range lines {
 			switch {
-			case l.text != text:
+			case l.text != pair.text:
 			case l.BoundedBy != "":
 				fmt.Fprintf(out, "       in %s its sandbox bounds them: %s\n", l.Project, l.BoundedBy)
 			case l.Project == "":
@@ -94,17 +99,6 @@ func explainIdle(out io.Writer, c settings.File) {
 	for _, rule := range c.Idle() {
 		fmt.Fprintf(out, "\n%s %s lets nothing be reached, since nobody is asked about hosts in any project where it holds: %s\n", marksFor(out).warning, rule, settings.AskAdvice)
 	}
-}
-
-// sumTexts are the pairs, each once, in their order.
-func sumTexts(lines []sumLine) []string {
-	var texts []string
-	for _, l := range lines {
-		if !slices.Contains(texts, l.text) {
-			texts = append(texts, l.text)
-		}
-	}
-	return texts
 }
 
 // widths describes unobvious effects of a rule's patterns.

@@ -113,7 +113,7 @@ func (c *chaos) comeBack(r *chaosReplica) {
 	close(r.back)
 	r.back = nil
 	r.mu.Unlock()
-	c.eventually("a replica to be ready", func() bool { return ready(c.t.Context(), r.ready) })
+	c.eventually("a replica to be ready", func() bool { return ask(c.t.Context(), r.ready) == nil })
 }
 
 // seen is what the last call of the model was shown of the conversation, each once.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -41,14 +42,11 @@ func versionCommand() *cobra.Command {
 
 // build is the version, and the commit where the build knows it.
 func build() (v, commit string) {
-	v = version
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return v, ""
+		return version, ""
 	}
-	if v == "" {
-		v = info.Main.Version
-	}
+	v = cmp.Or(version, info.Main.Version)
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {
 			commit = s.Value
