@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,7 +72,6 @@ func New(s Setup) *Doctor { return &Doctor{Setup: s} }
 
 // check is a check. It returns nothing if ctx ends first.
 type check struct {
-	name  string
 	limit time.Duration
 	run   func(ctx context.Context) []Finding
 }
@@ -79,12 +79,12 @@ type check struct {
 // Essentials checks what the bot cannot start without, and keeps what it found.
 func (d *Doctor) Essentials(ctx context.Context) []Finding {
 	return run(ctx, []check{
-		{"environment", time.Second, d.environment},
-		{"configuration", time.Second, d.configuration},
-		{"data folder and address", 10 * time.Second, d.place},
-		{"Claude Code", 40 * time.Second, d.cli},
-		{"database", 20 * time.Second, d.database},
-		{"Slack", 40 * time.Second, d.slack},
+		{time.Second, d.environment},
+		{time.Second, d.configuration},
+		{10 * time.Second, d.place},
+		{40 * time.Second, d.cli},
+		{20 * time.Second, d.database},
+		{40 * time.Second, d.slack},
 	})
 }
 
@@ -92,14 +92,14 @@ func (d *Doctor) Essentials(ctx context.Context) []Finding {
 // skips without them.
 func (d *Doctor) Advice(ctx context.Context) []Finding {
 	return run(ctx, []check{
-		{"model", 2 * time.Minute, d.model},
-		{"Slack's scopes", time.Second, d.scopes},
-		{"Slack's features", 30 * time.Second, d.features},
-		{"channels and people", time.Minute, d.references},
-		{"channels set up in Slack", 10 * time.Second, d.bindings},
-		{"projects", 30 * time.Second, d.projects},
-		{"sandboxes", 30 * time.Second, d.sandboxes},
-		{"policy", 5 * time.Second, d.policy},
+		{2 * time.Minute, d.model},
+		{time.Second, d.scopes},
+		{30 * time.Second, d.features},
+		{time.Minute, d.references},
+		{10 * time.Second, d.bindings},
+		{30 * time.Second, d.projects},
+		{30 * time.Second, d.sandboxes},
+		{5 * time.Second, d.policy},
 	})
 }
 
@@ -115,11 +115,7 @@ func run(ctx context.Context, checks []check) []Finding {
 		})
 	}
 	running.Wait()
-	var out []Finding
-	for _, f := range found {
-		out = append(out, f...)
-	}
-	return out
+	return slices.Concat(found...)
 }
 
 // problems turns an error, which may be joined, into findings.
