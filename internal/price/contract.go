@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -45,10 +47,7 @@ func ParseRate(text string) (Rate, error) {
 	if len(fraction) > 9 {
 		return 0, fmt.Errorf("%q has more than nine decimals", text)
 	}
-	var n int64
-	for _, digit := range m[1] + fraction + strings.Repeat("0", 9-len(fraction)) {
-		n = n*10 + int64(digit-'0') // at most 18 digits
-	}
+	n, _ := strconv.ParseInt(m[1]+fraction+strings.Repeat("0", 9-len(fraction)), 10, 64) // at most 18 digits
 	if Rate(n) > MaxRate {
 		return 0, fmt.Errorf("%q is more than a million dollars", text)
 	}
@@ -95,23 +94,12 @@ type modelTerms struct {
 
 // NewContract takes terms by model or pattern.
 func NewContract(byPattern map[string]Terms) Contract {
-	patterns := make([]string, 0, len(byPattern))
-	for p := range byPattern {
-		patterns = append(patterns, p)
-	}
 	said := func(p string) int { return len(p) - strings.Count(p, "*") }
-	slices.SortFunc(patterns, func(a, b string) int {
-		exactA, exactB := !strings.Contains(a, "*"), !strings.Contains(b, "*")
-		if exactA != exactB {
-			if exactA {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(cmp.Compare(said(b), said(a)), cmp.Compare(a, b))
-	})
+	stars := func(p string) int { return min(1, strings.Count(p, "*")) }
 	var out Contract
-	for _, p := range patterns {
+	for _, p := range slices.SortedFunc(maps.Keys(byPattern), func(a, b string) int {
+		return cmp.Or(cmp.Compare(stars(a), stars(b)), cmp.Compare(said(b), said(a)), cmp.Compare(a, b))
+	}) {
 		glob := strings.ReplaceAll(regexp.QuoteMeta(p), `\*`, ".*")
 		out = append(out, modelTerms{pattern: regexp.MustCompile("^(?s:" + glob + ")$"), terms: byPattern[p]})
 	}
