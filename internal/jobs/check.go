@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"deckhand/internal/store/pg"
 )
 
 // tables are River's tables that a client reads and writes.
@@ -16,15 +18,11 @@ var tables = []string{"river_job", "river_leader", "river_queue", "river_notific
 func check(ctx context.Context, pool *pgxpool.Pool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, checkTimeout, fmt.Errorf("no answer in %s", checkTimeout))
 	defer cancel()
-	rows, err := pool.Query(ctx, `
+	found, err := pg.Collect[tableState](pool.Query(ctx, `
 		SELECT t.name AS table, current_user::text AS role, to_regclass(t.name) IS NOT NULL AS there,
 			COALESCE(string_agg(p.name, ', ' ORDER BY p.at) FILTER (WHERE NOT has_table_privilege(to_regclass(t.name), p.name)), '') AS lacks
 		FROM unnest($1::text[]) t(name), unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) WITH ORDINALITY p(name, at)
-		GROUP BY t.name ORDER BY t.name`, tables)
-	if err != nil {
-		return fmt.Errorf("look at the job queue's tables: %w", err)
-	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[tableState])
+		GROUP BY t.name ORDER BY t.name`, tables))
 	if err != nil {
 		return fmt.Errorf("look at the job queue's tables: %w", err)
 	}
