@@ -107,10 +107,7 @@ func build(root *os.Root, name, next, sessionID string) error {
 	}
 	// The continued session comes first, then the newest.
 	slices.SortStableFunc(kept, func(a, b keptFile) int {
-		if c := compareTrue(a.session == sessionID, b.session == sessionID); c != 0 {
-			return c
-		}
-		return cmp.Or(compareTrue(!a.agent, !b.agent), b.info.ModTime().Compare(a.info.ModTime()))
+		return cmp.Or(compareTrue(a.session == sessionID, b.session == sessionID), compareTrue(!a.agent, !b.agent), b.info.ModTime().Compare(a.info.ModTime()))
 	})
 	var size int64
 	for i, f := range kept {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/store/turns"
@@ -71,11 +70,7 @@ func Answer(o claude.Output) string {
 			if len(text) <= answerBytes {
 				return text
 			}
-			end := answerBytes
-			for !utf8.RuneStart(text[end]) {
-				end--
-			}
-			return text[:end] + "…"
+			return strings.ToValidUTF8(text[:answerBytes], "") + "…" // without half a letter
 		}
 	}
 	return ""
