@@ -250,10 +250,7 @@ func readersOwn(err error) bool {
 func (d document) projects() map[string]place.Project {
 	out := make(map[string]place.Project, len(d.Projects))
 	for name, p := range d.Projects {
-		kind := workspace.Kind(p.Workspace)
-		if kind == "" {
-			kind = workspace.Shared
-		}
+		kind := cmp.Or(workspace.Kind(p.Workspace), workspace.Shared)
 		models := p.models()
 		model := ""
 		if len(models) > 0 {

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,10 +35,7 @@ func (v *validation) mistakes(c document, p *policy.Policy) {
 		v.nowhere(fmt.Sprintf("$.policy.rules[%d]", i), c, r)
 	}
 	v.deciders(c, p, nil)
-	longest := p.Default.Timeout
-	if longest == 0 {
-		longest = policy.DefaultTimeout
-	}
+	longest := cmp.Or(p.Default.Timeout, policy.DefaultTimeout)
 	for _, r := range p.Rules {
 		longest = max(longest, r.Timeout)
 	}

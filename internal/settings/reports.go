@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -95,11 +96,7 @@ var clockTime = regexp.MustCompile(`^([01]?[0-9]|2[0-3]):([0-5][0-9])$`)
 
 // clock is a digest's time of day; nine in the morning by default.
 func (d digestYAML) clock() (hour, minute int, ok bool) {
-	at := d.At
-	if at == "" {
-		at = "09:00"
-	}
-	m := clockTime.FindStringSubmatch(at)
+	m := clockTime.FindStringSubmatch(cmp.Or(d.At, "09:00"))
 	if m == nil {
 		return 0, 0, false
 	}
