@@ -184,9 +184,7 @@ func read(text string, o Context) *reading {
 
 // complain keeps the first reason why a question cannot be answered.
 func (r *reading) complain(sentence string) {
-	if r.wrong == "" {
-		r.wrong = sentence
-	}
+	r.wrong = cmp.Or(r.wrong, sentence)
 }
 
 // standsForAName reports whether the current word follows one that introduces a name or a time.

@@ -77,10 +77,7 @@ type ReconciledLine struct {
 // ReconciledPeriod understands a period of days in UTC, as bills have them; without
 // words it is last month. The error is a [*ParseError].
 func ReconciledPeriod(words string, now time.Time) (Period, error) {
-	if words == "" {
-		words = "last month"
-	}
-	q, err := Parse(words, Context{Now: now, Projects: []string{}, Models: []string{}})
+	q, err := Parse(cmp.Or(words, "last month"), Context{Now: now, Projects: []string{}, Models: []string{}})
 	if err != nil {
 		return Period{}, err
 	}
