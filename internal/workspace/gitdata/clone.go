@@ -272,9 +272,7 @@ func (c Clone) start(ctx context.Context, view *View, theirs map[string]string) 
 			return b, made, err
 		}
 	}
-	if b.commit == "" {
-		b.commit = theirs[own]
-	}
+	b.commit = cmp.Or(b.commit, theirs[own])
 	made.Branch = theirs[own] != ""
 	if b.commit == "" {
 		base := cmp.Or(c.Base, "HEAD")
@@ -285,9 +283,7 @@ func (c Clone) start(ctx context.Context, view *View, theirs map[string]string) 
 	} else if commit, err := view.Commit(ctx, cmp.Or(c.Base, "HEAD")); err == nil {
 		b.base = commit
 	}
-	if b.refs[own] == "" {
-		b.refs[own] = cmp.Or(theirs[own], b.commit)
-	}
+	b.refs[own] = cmp.Or(b.refs[own], theirs[own], b.commit)
 	return b, made, context.Cause(ctx)
 }
 
@@ -327,13 +323,10 @@ func (c Clone) layout(ctx context.Context, view *View, theirs map[string]string,
 	if to := defaultBranch(c.Source, from, refs); to != "" {
 		links[originPrefix+"HEAD"] = to
 	}
-	if origin == "" {
-		origin = c.Source.Common
-	}
 	return layout{
 		head: b.head, refs: refs, links: links, objects: view.objects, shallow: shallow, subdir: c.Subdir,
 		config: "\tbare = false\n\tlogallrefupdates = true\n" +
-			section(`remote "origin"`, "url", origin, "fetch", "+refs/heads/*:refs/remotes/origin/*") +
+			section(`remote "origin"`, "url", cmp.Or(origin, c.Source.Common), "fetch", "+refs/heads/*:refs/remotes/origin/*") +
 			section("user", "name", set["user.name"], "email", set["user.email"]),
 	}, nil
 }

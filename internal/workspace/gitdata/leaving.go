@@ -220,10 +220,7 @@ func (v *View) leaving(ctx context.Context, old, tip, head string, first func(st
 		}
 		base = strings.TrimSpace(out)
 	}
-	if base == "" {
-		base = emptyTree[len(tip)]
-	}
-	return r, v.files(ctx, &r, base, tip, first)
+	return r, v.files(ctx, &r, cmp.Or(base, emptyTree[len(tip)]), tip, first)
 }
 
 func (v *View) commits(ctx context.Context, revs ...string) (c Commits, err error) {

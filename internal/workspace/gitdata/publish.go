@@ -311,9 +311,7 @@ func (r Repository) log(ref, before, after, what string) (err error) {
 	if err != nil {
 		return err
 	}
-	if before == "" {
-		before = strings.Repeat("0", len(after))
-	}
+	before = cmp.Or(before, strings.Repeat("0", len(after)))
 	_, err = fmt.Fprintf(f, "%s %s Deckhand <deckhand> %d +0000\t%s\n", before, after, time.Now().Unix(), what)
 	return errors.Join(err, f.Close())
 }

@@ -215,12 +215,10 @@ func (r Repository) packed(f func(name, hash string) bool) error {
 func (r Repository) checkedOut(ref string) bool {
 	heads := []string{filepath.Join(r.Common, "HEAD")}
 	linked, _ := filepath.Glob(filepath.Join(EscapeGlob(r.Common), "worktrees/*/HEAD")) // the pattern is valid
-	for _, head := range append(heads, linked...) {
-		if text, err := readSmall(head); err == nil && text == "ref: "+ref {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(append(heads, linked...), func(head string) bool {
+		text, err := readSmall(head)
+		return err == nil && text == "ref: "+ref
+	})
 }
 
 var globSpecial = regexp.MustCompile(`[\\*?\[]`)
