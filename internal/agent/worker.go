@@ -40,7 +40,7 @@ func newWorker(s *Supervisor, threadID int64) *worker {
 // MakeRoom implements [place.Holder].
 func (w *worker) MakeRoom() { w.box.put(message{kind: messageHibernate}) }
 
-// run takes the lease, works until the thread has been idle for long enough or
+// run takes the lease ([threads.Store.AcquireLease]), works until the thread has been idle for long enough or
 // ctx ends, and gives the lease back.
 func (w *worker) run(ctx context.Context) {
 	t, ok, err := w.store.AcquireLease(ctx, w.threadID, w.life, w.eager)

@@ -21,13 +21,13 @@ import (
 
 // Meter books the calls of the model that one process makes: it is what the gateway
 // asks before a call leaves, and tells what came of it. A call is in the database before it
-// leaves; what is seen of it and its end are booked beside it, by run, so that nobody
+// leaves; what is seen of it and its end are booked beside it, by Run, so that nobody
 // waits for the database.
 //
 // A call belongs to the turn that runs. Between turns none leaves: whatever makes one was
 // left running, as the CLI needs none. One that the process makes before its first turn
 // waits for that turn to begin. [gateway.Booking]
-// and the worker use a meter at once; run has a goroutine of the caller's.
+// and the worker use a meter at once; Run has a goroutine of the caller's.
 //
 // A meter outlives its process: calls that it has left behind are read to their end (see
 // [gateway.Call]), and are booked then. Until it is done its worker keeps the lease, so

@@ -105,7 +105,8 @@ func (s *Scheduler) dispatch(base context.Context) (next time.Time, left int) {
 	return next, len(s.pending) + s.inFlight
 }
 
-// nextCall is the method and priority of a job's next call.
+// nextCall is the method and priority of a job's next call; of a message, step (stream.go) tells whether it
+// is a post, an edit or a part of a stream.
 func (s *Scheduler) nextCall(j *job, now time.Time) (Method, Priority) {
 	if j.call != nil {
 		return j.call.Method, j.call.Priority
