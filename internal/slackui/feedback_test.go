@@ -22,7 +22,7 @@ func TestFeedbackReasons(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
 		reason := func(channel, user, text string) turns.FeedbackReason {
-			return turns.FeedbackReason{Project: "web", ChannelID: channel, ThreadTS: "1.0", MessageTS: "2.000001", TurnID: 1, UserID: user, Reason: text, At: time.Now()}
+			return turns.FeedbackReason{Project: "web", ChannelID: channel, ThreadTS: "1.0", MessageTS: "2.000001", UserID: user, Reason: text, At: time.Now()}
 		}
 		found := turns.FeedbackReport{Projects: []turns.FeedbackStats{{Project: "web", Good: 3, Bad: 1}}, Reasons: []turns.FeedbackReason{
 			reason(deskChannel, "ULINUS", "it called <!channel> and\n*said* nothing"), reason(deskPrivate, "UGRACE", "secret one"),
