@@ -2,6 +2,9 @@ package render
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -277,6 +280,13 @@ func pushParts(p *forges.Push) (out []pushPart) {
 		if r.More > 0 {
 			b.WriteString(plural(r.More, "more file", "more files") + "\n")
 		}
+		if folders := byFolder(r.Files); folders != "" {
+			label := "By folder" + of
+			if r.More > 0 {
+				label += ", of the first " + plural(len(r.Files), "file", "files")
+			}
+			out = append(out, pushPart{label, folders})
+		}
 		out = append(out, pushPart{"Commits and files" + of, b.String()})
 		diff := r.Diff
 		if r.Cut {
@@ -287,4 +297,64 @@ func pushParts(p *forges.Push) (out []pushPart) {
 		}
 	}
 	return out
+}
+
+const (
+	pictureFrom    = 8  // files: a change of fewer is seen at a glance
+	pictureFolders = 12 // that get a line of their own
+	pictureBar     = 20 // characters of the longest bar
+)
+
+// byFolder is a picture of a change of many files, as git's own --stat draws one: a line for each folder below the one
+// that all are in, the most lines first. It is empty for a change of few files, or of one folder.
+func byFolder(files []forges.PushFile) string {
+	type folder struct {
+		name                  string
+		files, added, removed int
+	}
+	if len(files) < pictureFrom {
+		return ""
+	}
+	common := path.Dir(files[0].Path) + "/"
+	for _, f := range files {
+		for !strings.HasPrefix(f.Path, common) && common != "./" {
+			common = path.Dir(strings.TrimSuffix(common, "/")) + "/"
+		}
+	}
+	common = strings.TrimPrefix(common, "./")
+	sums := map[string]*folder{}
+	for _, f := range files {
+		name, _, below := strings.Cut(strings.TrimPrefix(f.Path, common), "/")
+		if !below {
+			name = "."
+		}
+		sum := sums[name]
+		if sum == nil {
+			sum = &folder{name: common + name}
+			sums[name] = sum
+		}
+		sum.files, sum.added, sum.removed = sum.files+1, sum.added+f.Added, sum.removed+f.Removed
+	}
+	if len(sums) < 2 {
+		return ""
+	}
+	all := slices.SortedFunc(maps.Values(sums), func(a, b *folder) int {
+		return cmp.Or(cmp.Compare(b.added+b.removed, a.added+a.removed), cmp.Compare(b.files, a.files), cmp.Compare(a.name, b.name))
+	})
+	rest := folder{name: "elsewhere"}
+	for _, f := range all[min(len(all), pictureFolders):] {
+		rest.files, rest.added, rest.removed = rest.files+f.files, rest.added+f.added, rest.removed+f.removed
+	}
+	most := max(1, all[0].added+all[0].removed)
+	if all = all[:min(len(all), pictureFolders)]; rest.files > 0 {
+		all, most = append(all, &rest), max(most, rest.added+rest.removed)
+	}
+	var b strings.Builder
+	for _, f := range all {
+		bar := (pictureBar*(f.added+f.removed) + most - 1) / most
+		plus := bar * f.added / max(1, f.added+f.removed)
+		fmt.Fprintf(&b, "%s%s  +%s −%s  %s  %s\n", strings.Repeat("+", plus), strings.Repeat("−", bar-plus)+strings.Repeat(" ", pictureBar-bar),
+			count(f.added), count(f.removed), plural(f.files, "file", "files"), plaintext.OneLine(f.name))
+	}
+	return b.String()
 }

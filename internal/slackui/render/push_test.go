@@ -162,3 +162,45 @@ func TestOrdersOfAnyBranchComeFirst(t *testing.T) {
 		t.Errorf("orders at %d, others at %d:\n%s", orders, others, shown)
 	}
 }
+
+// TestAChangeByFolder: the window of a change of many files begins with a picture of where its lines are.
+func TestAChangeByFolder(t *testing.T) {
+	t.Parallel()
+	var files []forges.PushFile
+	for i := range 4 {
+		files = append(files, forges.PushFile{Path: fmt.Sprintf("src/web/%d.js", i), Added: 30, Removed: 10}, forges.PushFile{Path: fmt.Sprintf("src/lib/a/%d.go", i), Removed: 4})
+	}
+	diff := func(files []forges.PushFile, more int) string {
+		p := forges.Push{Refs: []forges.PushRef{{Name: "refs/heads/deckhand/1", New: strings.Repeat("a", 40), Files: files, More: more}}}
+		page := render.TurnDiff(1, &p, 0, render.Options{})
+		for _, problem := range checkModal(page) {
+			t.Error(problem)
+		}
+		return texts(page.Blocks.BlockSet)
+	}
+	shown := diff(append(files, forges.PushFile{Path: "src/README.md", Binary: true}), 0)
+	picture := strings.Repeat("+", 15) + strings.Repeat("−", 5) + "  +120 −40  4 files  src/web\\n" +
+		"−−                    +0 −16  4 files  src/lib\\n" +
+		"                      +0 −0  1 file  src/."
+	if !strings.Contains(strings.ReplaceAll(shown, "\n", `\n`), picture) {
+		t.Errorf("no picture:\n%s", shown)
+	}
+	if shown := diff(files, 9); !strings.Contains(shown, "By folder, of the first 8 files") {
+		t.Errorf("what the picture leaves out is not said:\n%s", shown)
+	}
+	for i := range 30 {
+		files = append(files, forges.PushFile{Path: fmt.Sprintf("d%02d/x", i), Added: 30})
+	}
+	if shown := diff(files, 0); !strings.Contains(shown, "+570 −0  19 files  elsewhere") {
+		t.Errorf("the folders behind the first have no line:\n%s", shown)
+	}
+	var one []forges.PushFile
+	for i := range 9 {
+		one = append(one, forges.PushFile{Path: fmt.Sprint("src/", i), Added: 1})
+	}
+	for what, few := range map[string][]forges.PushFile{"few files": files[:7], "one folder": one} {
+		if shown := diff(few, 0); strings.Contains(shown, "By folder") {
+			t.Errorf("%s have a picture:\n%s", what, shown)
+		}
+	}
+}

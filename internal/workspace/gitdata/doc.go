@@ -9,8 +9,7 @@
 //     configuration, refs and hooks are ours.
 //   - Objects that an agent has made are copied out of its folder, file by file, before git reads them: links and
 //     alternates are ignored, and what is stored in the other
-//
-// repository was checked as untrusted.
+//     repository was checked as untrusted.
 //
 // [Clone] makes a working tree with its own git folder that borrows another repository's objects, [Publication]
 // brings a branch of it back, and [Saving] what is not committed. [Refresh] updates the other repository from its
