@@ -70,7 +70,7 @@ var (
 	outboxDesc    = prometheus.NewDesc("deckhand_outbox_pending", "What people must see (final answers, endings of cards, marks, sentences) and Slack does not have yet.", nil, nil)
 	outboxAgeDesc = prometheus.NewDesc("deckhand_outbox_oldest_seconds", "How long the oldest of it waits.", nil, nil)
 	inboxDesc     = prometheus.NewDesc("deckhand_inbox_pending", "What Slack sent and nobody works on yet.", nil, nil)
-	cliTotalDesc  = prometheus.NewDesc("deckhand_witness_turns", "Turns of the last hour of which Claude Code says something else than its calls have cost, by reason; missing is the one to look into, by bot report verify.", []string{"reason"}, nil)
+	cliTotalDesc  = prometheus.NewDesc("deckhand_cli_cost_difference_turns", "Turns of the last hour of which Claude Code says something else than its calls have cost, by reason; missing is the one to look into, by bot report verify.", []string{"reason"}, nil)
 	unpricedDesc  = prometheus.NewDesc("deckhand_calls_unpriced", "Calls whose model had no price and that bot report reprice has not mended.", nil, nil)
 	jobsDesc      = prometheus.NewDesc("deckhand_jobs_running", "1 while this replica works on deadlines, reminders and digests, else 0.", nil, nil)
 	noticesDesc   = prometheus.NewDesc("deckhand_notices_heard", "1 while this replica hears what others tell it, else 0: it polls then.", nil, nil)

@@ -145,8 +145,8 @@ deckhand_web_bytes_total{direction="down",project="web"} 20
 deckhand_web_bytes_total{direction="up",project="web"} 10
 deckhand_web_connections_total{project="web",verdict="allowed"} 3
 deckhand_web_connections_total{project="web",verdict="refused"} 1
-deckhand_witness_turns{reason="cut"} 2
-deckhand_witness_turns{reason="missing"} 0
+deckhand_cli_cost_difference_turns{reason="cut"} 2
+deckhand_cli_cost_difference_turns{reason="missing"} 0
 deckhand_work_kept_bytes 8192
 deckhand_workspaces 3
 deckhand_workspaces_bytes 4096`

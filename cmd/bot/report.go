@@ -23,7 +23,7 @@ var questionWords = []string{"today", "yesterday", "this", "last", "week", "mont
 func reportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report [question]...",
-		Short: "Costs and approvals, and whether the books are right",
+		Short: "Costs and approvals, and whether the ledger is right",
 		Long: `Answers the questions about costs that people ask in Slack; without one, of this month.
 DATABASE_URL names the database. With SLACK_BOT_TOKEN, people and channels are shown
 by name. The configuration need not be there.`,

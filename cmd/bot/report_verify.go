@@ -19,7 +19,7 @@ func reportVerifyCommand() *cobra.Command {
 		Long: `Recomputes every sum from the ledger's own rows and compares, and sets what the calls
 have cost against what Claude Code itself says, turn by turn. Its exit code is 1 if a sum
 is wrong, or if Claude Code says that it spent more than its calls have cost and nothing
-explains it. Differences that are explained are shown, and are no error of the books.`,
+explains it. Differences that are explained are shown, and are no error of the ledger.`,
 		Example: "  bot report verify\n  bot report verify --json",
 		Args:    knownCommand,
 	}
@@ -47,9 +47,9 @@ explains it. Differences that are explained are shown, and are no error of the b
 		}
 		switch {
 		case len(b.Differences) > 0:
-			return fmt.Errorf("the books are not right: %d difference(s) between the ledger's rows and what follows from them", len(b.Differences))
+			return fmt.Errorf("the ledger is not right: %d difference(s) between the ledger's rows and what follows from them", len(b.Differences))
 		case !b.OK:
-			return fmt.Errorf("the books miss something: %d turn(s) for which Claude Code says more than its calls have cost", b.Witness.unexplained())
+			return fmt.Errorf("the ledger misses something: %d turn(s) for which Claude Code says more than its calls have cost", b.ClaudeCode.unexplained())
 		}
 		return err
 	}
@@ -62,7 +62,7 @@ type ledgerCheck struct {
 	Checks      int          `json:"checks"`
 	Differences []difference `json:"differences"`
 	ByHand      byHand       `json:"corrections_by_hand"`
-	Witness     cliCheck     `json:"witness"`
+	ClaudeCode  cliCheck     `json:"claude_code"`
 }
 
 type difference struct {
@@ -116,7 +116,7 @@ func (w cliCheck) unexplained() (n int) {
 }
 
 func verifyLedger(ctx context.Context, s *store.Store, team string) (ledgerCheck, error) {
-	b := ledgerCheck{Checks: ledger.Checks(), Differences: []difference{}, Witness: cliCheck{Differences: []stretch{}}}
+	b := ledgerCheck{Checks: ledger.Checks(), Differences: []difference{}, ClaudeCode: cliCheck{Differences: []stretch{}}}
 	found, err := s.VerifyRollups(ctx, team)
 	if err != nil {
 		return b, err
@@ -131,11 +131,11 @@ func verifyLedger(ctx context.Context, s *store.Store, team string) (ledgerCheck
 	if err != nil {
 		return b, err
 	}
-	b.Witness.Turns = checked
+	b.ClaudeCode.Turns = checked
 	for _, d := range differ {
-		b.Witness.Differences = append(b.Witness.Differences, newStretch(d))
+		b.ClaudeCode.Differences = append(b.ClaudeCode.Differences, newStretch(d))
 	}
-	b.OK = len(found) == 0 && b.Witness.unexplained() == 0
+	b.OK = len(found) == 0 && b.ClaudeCode.unexplained() == 0
 	return b, nil
 }
 
@@ -172,7 +172,7 @@ func explainLedger(c *cobra.Command, b ledgerCheck) {
 	if b.ByHand.Entries > 0 {
 		fmt.Fprintf(out, "%s %d correction(s) were written by hand, %s in all; nothing else tells of them\n", m.warning, b.ByHand.Entries, money.USD(b.ByHand.MicroUSD))
 	}
-	for _, d := range b.Witness.Differences {
+	for _, d := range b.ClaudeCode.Differences {
 		mark := m.warning
 		if !d.Explained {
 			mark = m.failed
@@ -183,8 +183,8 @@ func explainLedger(c *cobra.Command, b ledgerCheck) {
 			fmt.Fprintf(out, "    %s %s %s %s%s\n", q.StartedAt.Format(time.RFC3339), q.Model, graphic(q.Request), money.Exact(q.MicroUSD), q.bound())
 		}
 	}
-	if n := b.Witness.Turns; n > 0 {
-		fmt.Fprintf(out, "%s the calls are what Claude Code says in %d of %d turns\n", m.ok, n-int64(len(b.Witness.Differences)), n)
+	if n := b.ClaudeCode.Turns; n > 0 {
+		fmt.Fprintf(out, "%s the calls are what Claude Code says in %d of %d turns\n", m.ok, n-int64(len(b.ClaudeCode.Differences)), n)
 	}
 }
 

@@ -338,23 +338,23 @@ func (s *Supervisor) startWanted(bot context.Context) {
 		return // who registers comes back to it
 	}
 	life := s.life
-	for id, letters := range s.wanted {
+	for id, messages := range s.wanted {
 		delete(s.wanted, id)
 		if s.stopping.Load() {
 			// Prompts are for others, or for later; a stop is for now.
-			letters = slices.DeleteFunc(letters, func(l message) bool { return l.kind != messageStop })
+			messages = slices.DeleteFunc(messages, func(l message) bool { return l.kind != messageStop })
 		}
 		w, ok := s.workers[id]
-		if !ok && len(letters) > 0 {
+		if !ok && len(messages) > 0 {
 			w = newWorker(s, id)
 			w.life, w.ended, w.stopBy = life.Registration, spend.NewEnded(bot, &s.running), s.stops[id]
 			delete(s.stops, id)
-			w.eager = w.stopBy != "" || slices.ContainsFunc(letters, func(l message) bool { return l.eager || l.kind == messageStop })
+			w.eager = w.stopBy != "" || slices.ContainsFunc(messages, func(l message) bool { return l.eager || l.kind == messageStop })
 			if s.workers[id] = w; len(s.workers) == 1 {
 				s.heartbeatSoon() // the last one was long ago
 			}
 		}
-		for _, l := range letters {
+		for _, l := range messages {
 			w.box.put(l)
 		}
 		if ok || w == nil {

@@ -82,12 +82,12 @@ func (w *worker) work(ctx context.Context) error {
 			return err
 		}
 	}
-	letters := w.box.take()
+	messages := w.box.take()
 	asks := func(k messageKind) bool {
-		return slices.ContainsFunc(letters, func(l message) bool { return l.kind == k })
+		return slices.ContainsFunc(messages, func(l message) bool { return l.kind == k })
 	}
 	putAway, forget := asks(messagePutAway), asks(messageForget)
-	if w.noteStops(letters) {
+	if w.noteStops(messages) {
 		return threads.ErrFenced
 	}
 	if w.stopBy != "" {
@@ -135,8 +135,8 @@ func (w *worker) finishes() bool { return w.turn != nil && len(w.turn.desk.Open(
 
 // noteStops reads the messages to a worker that has no process: whoever stops the thread,
 // and whether its lease is lost.
-func (w *worker) noteStops(letters []message) (fenced bool) {
-	for _, l := range letters {
+func (w *worker) noteStops(messages []message) (fenced bool) {
+	for _, l := range messages {
 		switch {
 		case l.kind == messageLeaseLost && l.epoch == w.heldLease().Epoch:
 			fenced = true
@@ -172,8 +172,8 @@ func (w *worker) round(ctx context.Context) (hibernate bool, err error) {
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx) // before whatever comes of that
 		}
-		letters := w.box.take()
-		for i, l := range letters {
+		messages := w.box.take()
+		for i, l := range messages {
 			if err := w.read(ctx, l); err != nil {
 				return false, err
 			}
@@ -181,7 +181,7 @@ func (w *worker) round(ctx context.Context) (hibernate bool, err error) {
 				hibernate = hibernate || w.turn == nil
 			}
 			if w.asleep {
-				for _, l := range letters[i+1:] {
+				for _, l := range messages[i+1:] {
 					w.box.put(l) // for whoever takes the thread up
 				}
 				return false, nil

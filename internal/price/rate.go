@@ -21,7 +21,7 @@ func (u Usage) Rate() string {
 }
 
 // The words of a rate for a call for which the model was run several times, of which the
-// books keep the sum.
+// ledger keeps the sum.
 const (
 	severalRuns  = "runs"
 	severalRates = "mixed" // and its runs were at several rates

@@ -252,7 +252,7 @@ var calls = []struct {
 		_, err := c.store.EndLostCalls(ctx) // of all teams, so that the number differs
 		return fate(err)
 	}},
-	{"witness", func(ctx context.Context, c *caller) string {
+	{"cli totals", func(ctx context.Context, c *caller) string {
 		l := c.lease()
 		t := c.lastTurn(l)
 		if t.ID == 0 {

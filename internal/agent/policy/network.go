@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"deckhand/internal/hostname"
 )
 
 // NetworkTool is the tool name for a connection to a host that the project's network: does not list. The CLI's own
@@ -85,7 +87,7 @@ func (req *request) host(in input) {
 	case req.to.Port == 0:
 		req.setBad("it names no port")
 	case notAddr == nil && addr.String() == req.to.Host && addr.Zone() == "" && !addr.Is4In6():
-	case !plainHost(req.to.Host) || numericHost(req.to.Host):
+	case !hostname.Plain(req.to.Host) || hostname.Numeric(req.to.Host):
 		req.setBad("it does not name its host plainly")
 	}
 }

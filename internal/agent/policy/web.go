@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
+
+	"deckhand/internal/hostname"
 )
 
 // domain is the argument of a WebFetch pattern.
@@ -29,7 +31,7 @@ func parseDomain(arg string) (*domain, *syntaxError) {
 	if strings.Contains(d.host, "*") {
 		return nil, &syntaxError{at: at + strings.LastIndexByte(host, '*'), problem: "a * in a domain stands only at the beginning, before a dot", advice: "write domain:*.example.com"}
 	}
-	if !plainHost(d.host) {
+	if !hostname.Plain(d.host) {
 		return nil, &syntaxError{at: at, problem: "it is not a host's name in plain ASCII", advice: "write it as browsers send it, such as example.com or xn--bcher-kva.example"}
 	}
 	if d.sub && !strings.Contains(d.host, ".") {
@@ -91,7 +93,7 @@ func readLink(s string) link {
 		return l
 	}
 	host = strings.ToLower(host)
-	if !plainHost(host) {
+	if !hostname.Plain(host) {
 		l.why = "the address does not name its host plainly"
 		return l
 	}
@@ -109,36 +111,12 @@ func (l *link) covered(d *domain) (bool, string) {
 	switch {
 	case d != nil && (l.host == "" && !slices.ContainsFunc(l.may, d.covers) || l.host != "" && !d.covers(l.host)):
 		return false, ""
-	case l.why == "" && d == nil && numericHost(l.host):
+	case l.why == "" && d == nil && hostname.Numeric(l.host):
 		return false, "the address names its host by number"
 	case l.why == "" && (d == nil || d.sub) && strings.Contains(l.host, "xn--"):
 		return false, "the host is spelled in other letters, which may imitate another"
 	}
 	return l.why == "", l.why
-}
-
-// plainHost reports whether a lower-case host is labels of ASCII letters, digits and hyphens, without a final dot.
-func plainHost(h string) bool {
-	if h == "" || len(h) > 253 {
-		return false
-	}
-	for label := range strings.SplitSeq(h, ".") {
-		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
-			return false
-		}
-		for i := range len(label) {
-			if b := label[i]; (b < 'a' || b > 'z') && (b < '0' || b > '9') && b != '-' && b != '_' {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// numericHost reports whether browsers read a host as a numeric address.
-func numericHost(h string) bool {
-	last := h[strings.LastIndexByte(h, '.')+1:]
-	return last != "" && (strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x"))
 }
 
 // mayHosts are the hosts that some parser may read in an address, so that a denying rule finds its host behind user

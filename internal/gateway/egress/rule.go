@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/idna"
+
+	"deckhand/internal/hostname"
 )
 
 // Rule is one entry of what a project may reach: a host, or all names below one, and its ports.
@@ -53,14 +55,14 @@ func ParseRule(text string) (Rule, error) {
 	switch {
 	case strings.Contains(r.host, "*"):
 		return r, errors.New("a * stands at the beginning, before a dot; write *." + strings.TrimLeft(r.host[strings.LastIndexByte(r.host, '*')+1:], "."))
-	case strings.HasSuffix(r.host, ".") && plainHost(r.host[:len(r.host)-1]):
+	case strings.HasSuffix(r.host, ".") && hostname.Plain(r.host[:len(r.host)-1]):
 		return r, errors.New("a host has no dot at its end; write " + r.host[:len(r.host)-1])
-	case !plainHost(r.host):
-		if ascii, err := idna.Lookup.ToASCII(r.host); err == nil && plainHost(ascii) {
+	case !hostname.Plain(r.host):
+		if ascii, err := idna.Lookup.ToASCII(r.host); err == nil && hostname.Plain(ascii) {
 			return r, errors.New("a host is written as it is sent; write " + ascii)
 		}
 		return r, errors.New("this is no host's name; write one such as registry.npmjs.org, *.golang.org or proxy.golang.org:443")
-	case numericHost(r.host):
+	case hostname.Numeric(r.host):
 		return r, errors.New("this is no address; write four numbers, such as 192.0.2.1")
 	case r.sub && !strings.Contains(r.host, "."):
 		return r, fmt.Errorf("it would be all of .%s; write at least two names after the *, such as *.example.%[1]s", r.host)
@@ -200,32 +202,8 @@ func readTarget(authority string, usual uint16) (target, error) {
 		t.addr, t.host = addr, addr.String()
 		return t, nil
 	}
-	if !plainHost(t.host) || numericHost(t.host) {
+	if !hostname.Plain(t.host) || hostname.Numeric(t.host) {
 		return target{}, errors.New("its host is not written plainly")
 	}
 	return t, nil
-}
-
-// plainHost reports whether a lower-case host is labels of ASCII letters, digits and hyphens, without a final dot.
-func plainHost(h string) bool {
-	if h == "" || len(h) > 253 {
-		return false
-	}
-	for label := range strings.SplitSeq(h, ".") {
-		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
-			return false
-		}
-		for _, b := range []byte(label) {
-			if (b < 'a' || b > 'z') && (b < '0' || b > '9') && b != '-' && b != '_' {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// numericHost reports whether some programs read a host as a numeric address.
-func numericHost(h string) bool {
-	last := h[strings.LastIndexByte(h, '.')+1:]
-	return strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x")
 }

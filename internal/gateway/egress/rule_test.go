@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"deckhand/internal/hostname"
 )
 
 func rules(t testing.TB, texts ...string) Rules {
@@ -175,7 +177,7 @@ func FuzzRule(f *testing.F) {
 			}
 			return
 		}
-		if !plainHost(r.host) || !strings.Contains(strings.ToLower(text), r.host) || r.sub != strings.Contains(text, "*") || r.sub && !strings.Contains(r.host, ".") {
+		if !hostname.Plain(r.host) || !strings.Contains(strings.ToLower(text), r.host) || r.sub != strings.Contains(text, "*") || r.sub && !strings.Contains(r.host, ".") {
 			t.Fatalf("%q is taken for %+v", text, r)
 		}
 		if r.covers(target{host: "evil.example.net", port: 443}) && !strings.Contains(text, "example.net") {

@@ -15,7 +15,7 @@ import (
 type RollupDifference struct {
 	// Check says what was compared: a roll-up's table (ledger_daily, ledger_monthly, ledger_channel_daily,
 	// ledger_channel_monthly, ledger_thread_daily, ledger_threads, ledger_openings), "chain" (the running totals of
-	// a model in an epoch), "baseline" (an epoch's start), "witness" (consecutive totals of the CLI), "turns" (a
+	// a model in an epoch), "baseline" (an epoch's start), "cli totals" (consecutive totals of the CLI), "turns" (a
 	// turn's own cost, and that it counts once) or "audit" (a turn's cost in the audit).
 	Check string
 	Key   string // which row, as a JSON object
@@ -96,7 +96,7 @@ func ledgerChecks() []ledgerCheck {
 			JOIN epochs e USING (session_id, epoch)
 			GROUP BY session_id, epoch, e.baseline_micro_usd
 			HAVING sum(total_before) > e.baseline_micro_usd`},
-		{"witness", `
+		{"cli totals", `
 			SELECT jsonb_build_object('session_id', session_id, 'epoch', epoch, 'ledger', id) AS key,
 				jsonb_build_object('total_before', expected) AS want, jsonb_build_object('total_before', total_before) AS got
 			FROM (
