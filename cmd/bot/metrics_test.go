@@ -125,6 +125,8 @@ deckhand_approvals_pending 2
 deckhand_approvals_total{status="allowed",via="button"} 4
 deckhand_approvals_total{status="allowed",via="rule"} 10
 deckhand_calls_unpriced 5
+deckhand_cli_cost_difference_turns{reason="cut"} 2
+deckhand_cli_cost_difference_turns{reason="missing"} 0
 deckhand_contract_spend_usd_total{model="claude-opus-5",project="web"} 1
 deckhand_inbox_pending 1
 deckhand_jobs_running 1
@@ -145,8 +147,6 @@ deckhand_web_bytes_total{direction="down",project="web"} 20
 deckhand_web_bytes_total{direction="up",project="web"} 10
 deckhand_web_connections_total{project="web",verdict="allowed"} 3
 deckhand_web_connections_total{project="web",verdict="refused"} 1
-deckhand_cli_cost_difference_turns{reason="cut"} 2
-deckhand_cli_cost_difference_turns{reason="missing"} 0
 deckhand_work_kept_bytes 8192
 deckhand_workspaces 3
 deckhand_workspaces_bytes 4096`
