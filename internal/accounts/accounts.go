@@ -69,22 +69,18 @@ func (s *Service) Site(host string) (Site, bool) {
 // Begin asks a forge for a code that the person enters there. wait returns once they have, or
 // why not, a sentence.
 func (s *Service) Begin(ctx context.Context, site Site) (code, address string, wait func(context.Context) (*oauth2.Token, error), err error) {
-	da, err := site.oauth().DeviceAuth(client(ctx))
+	da, err := site.oauth().DeviceAuth(site.client(ctx))
 	if err != nil {
-		reason := "it does not answer"
-		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-			reason = wordOf(refused.ErrorCode)
-		}
-		return "", "", nil, fmt.Errorf("%s gives no code now (%s). An admin checks connect: in deckhand.yaml, and that the app may use the device flow", site.Host(), reason)
+		return "", "", nil, fmt.Errorf("%s gives no code now (%s). An admin checks connect: in deckhand.yaml, and that the app may use the device flow", site.Host(), reason(err))
 	}
 	return da.UserCode, da.VerificationURI, func(ctx context.Context) (*oauth2.Token, error) {
-		t, err := site.oauth().DeviceAccessToken(client(ctx), da)
+		t, err := site.oauth().DeviceAccessToken(site.client(ctx), da)
 		refused, _ := errors.AsType[*oauth2.RetrieveError](err)
 		switch {
 		case err == nil:
 			return t, nil
 		case refused != nil && refused.ErrorCode == "access_denied":
-			return nil, fmt.Errorf("%s was told not to connect. Nothing has changed", site.Host())
+			return nil, site.denied()
 		case errors.Is(err, context.DeadlineExceeded), refused != nil && refused.ErrorCode == "expired_token":
 			return nil, fmt.Errorf("the code for %s has expired. Write “connect” for another one", site.Host())
 		}
@@ -120,12 +116,12 @@ func (s *Service) Bind(ctx context.Context, site Site, team, user string, t *oau
 			return "", fmt.Errorf("nothing shows that the account %s at %s is yours: none of its verified addresses is the one of your Slack profile, and deckhand.yaml does not name it. An admin can: people: {%s: {accounts: {%s: %s}}}. Nothing was connected", me.Login, host, user, host, me.Login)
 		}
 	}
-	return me.Login, s.keep(ctx, forges.Connection{TeamID: team, UserID: user, Host: host, Account: me.ID, Login: me.Login}, t)
+	return me.Login, s.keep(ctx, forges.Connection{TeamID: team, UserID: user, Host: host, Account: me.ID, Login: me.Login}, t, nil)
 }
 
 // keep writes a connection down. Its error is a sentence.
-func (s *Service) keep(ctx context.Context, c forges.Connection, t *oauth2.Token) error {
-	s.Key.seal(&c, t)
+func (s *Service) keep(ctx context.Context, c forges.Connection, t *oauth2.Token, by *found) error {
+	s.Key.seal(&c, t, by)
 	switch err := s.Store.Connect(ctx, c); {
 	case errors.Is(err, forges.ErrTaken):
 		return fmt.Errorf("the account %s at %s is connected by somebody else here. Nothing was connected", c.Login, c.Host)
@@ -134,6 +130,14 @@ func (s *Service) keep(ctx context.Context, c forges.Connection, t *oauth2.Token
 		return errors.New("the connection could not be written down. Try again later")
 	}
 	return nil
+}
+
+// reason is what people are told of an OAuth server that did not do something.
+func reason(err error) string {
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		return wordOf(refused.ErrorCode)
+	}
+	return "it does not answer"
 }
 
 // sentence is what people are told of a forge that did not do something.
@@ -161,7 +165,7 @@ func (s *Service) Token(ctx context.Context, team, user, host string) (string, e
 	if err != nil {
 		return "", fmt.Errorf("read the connection to %s: %w", host, err)
 	}
-	t, err := s.usable(c)
+	t, by, err := s.usable(c)
 	if err != nil || c.ExpiresAt == nil || time.Until(*c.ExpiresAt) > soon || t.RefreshToken == "" {
 		if err == nil && c.ExpiresAt != nil && time.Now().After(*c.ExpiresAt) {
 			s.Refused(ctx, team, user, host, t.AccessToken)
@@ -175,13 +179,14 @@ func (s *Service) Token(ctx context.Context, team, user, host string) (string, e
 	var ended bool
 	var problem error
 	err = s.Store.RefreshConnection(ctx, team, user, host, func(c *forges.Connection) error {
-		if t, problem = s.usable(*c); problem != nil || c.ExpiresAt == nil || time.Until(*c.ExpiresAt) > soon {
+		if t, by, problem = s.usable(*c); problem != nil || c.ExpiresAt == nil || time.Until(*c.ExpiresAt) > soon {
 			return nil // another caller has renewed it
 		}
+		site.found = by
 		var fresh *oauth2.Token
 		if fresh, ended, problem = site.refresh(ctx, t); problem == nil {
 			t = fresh
-			s.Key.seal(c, t)
+			s.Key.seal(c, t, by)
 		} else if ended {
 			now := time.Now()
 			c.DeadAt = &now
@@ -201,9 +206,9 @@ func (s *Service) Token(ctx context.Context, team, user, host string) (string, e
 }
 
 // usable is the token of a connection that is not over.
-func (s *Service) usable(c forges.Connection) (*oauth2.Token, error) {
+func (s *Service) usable(c forges.Connection) (*oauth2.Token, *found, error) {
 	if c.DeadAt != nil {
-		return nil, died(c.Host)
+		return nil, nil, died(c.Host)
 	}
 	return s.Key.open(c)
 }
@@ -216,7 +221,7 @@ func died(host string) error {
 func (s *Service) Refused(ctx context.Context, team, user, host, refused string) {
 	first := false
 	err := s.Store.RefreshConnection(ctx, team, user, host, func(c *forges.Connection) error {
-		if t, err := s.usable(*c); err == nil && t.AccessToken == refused {
+		if t, _, err := s.usable(*c); err == nil && t.AccessToken == refused {
 			now := time.Now()
 			c.DeadAt, first = &now, true
 		}
@@ -253,7 +258,8 @@ func (s *Service) Disconnect(ctx context.Context, team, user, host string) (logi
 		return "", err
 	}
 	if site, ok := s.Site(host); ok {
-		if t, err := s.Key.open(c); err == nil {
+		if t, by, err := s.Key.open(c); err == nil {
+			site.found = by
 			site.revoke(ctx, t)
 		}
 	}

@@ -198,7 +198,7 @@ func TestWhoseAccountItIs(t *testing.T) {
 	_, err = other.Token(t.Context(), "T1", "UADA", at.Host())
 	wants(t, err, "another DECKHAND_TOKEN_KEY")
 	c.UserID = "UMALLORY"
-	_, err = s.Key.open(c)
+	_, _, err = s.Key.open(c)
 	wants(t, err, "cannot be read")
 }
 

@@ -44,45 +44,52 @@ func ParseKey(text string) (Key, error) {
 type token struct {
 	Access  string `json:"access"`
 	Refresh string `json:"refresh,omitempty"`
+	Found   *found `json:"found,omitempty"`
 }
 
-// owner is what a sealed token is bound to: moved to another row, it does not open.
-func owner(c forges.Connection) []byte {
-	raw, _ := json.Marshal([]string{c.TeamID, c.UserID, c.Host}) // strings alone
-	return raw
-}
-
-// seal puts a token into a connection.
-func (k Key) seal(c *forges.Connection, t *oauth2.Token) {
-	raw, _ := json.Marshal(token{t.AccessToken, t.RefreshToken}) // strings alone
+// sealed encrypts a value for an owner: another one's does not open.
+func (k Key) sealed(v any, owner ...string) []byte {
+	raw, _ := json.Marshal(v)       // strings, numbers and a time alone
+	bound, _ := json.Marshal(owner) // strings alone
 	nonce := make([]byte, k.aead.NonceSize())
 	_, _ = rand.Read(nonce) // it never fails
-	c.Key, c.Sealed, c.ExpiresAt = k.name, k.aead.Seal(nonce, nonce, raw, owner(*c)), nil
+	return k.aead.Seal(nonce, nonce, raw, bound)
+}
+
+// opened decrypts it.
+func (k Key) opened(sealed []byte, v any, owner ...string) error {
+	n := k.aead.NonceSize()
+	if len(sealed) < n {
+		return errors.New("it is too short")
+	}
+	bound, _ := json.Marshal(owner) // strings alone
+	raw, err := k.aead.Open(nil, sealed[:n], sealed[n:], bound)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, v)
+}
+
+// seal puts a token into a connection, with the OAuth that gave it if the bot found that itself.
+func (k Key) seal(c *forges.Connection, t *oauth2.Token, by *found) {
+	c.Key, c.Sealed, c.ExpiresAt = k.name, k.sealed(token{t.AccessToken, t.RefreshToken, by}, c.TeamID, c.UserID, c.Host), nil
 	if !t.Expiry.IsZero() {
 		c.ExpiresAt = &t.Expiry
 	}
 }
 
 // open takes it out again. Its error is a sentence.
-func (k Key) open(c forges.Connection) (*oauth2.Token, error) {
+func (k Key) open(c forges.Connection) (*oauth2.Token, *found, error) {
 	if c.Key != k.name {
-		return nil, fmt.Errorf("the connection to %s was encrypted with another DECKHAND_TOKEN_KEY (%s) than the one that is set (%s). An admin sets the former one, or you connect again", c.Host, c.Key, k.name)
+		return nil, nil, fmt.Errorf("the connection to %s was encrypted with another DECKHAND_TOKEN_KEY (%s) than the one that is set (%s). An admin sets the former one, or you connect again", c.Host, c.Key, k.name)
 	}
-	n := k.aead.NonceSize()
 	var t token
-	if len(c.Sealed) < n {
-		return nil, fmt.Errorf("the connection to %s cannot be read: connect again", c.Host)
-	}
-	raw, err := k.aead.Open(nil, c.Sealed[:n], c.Sealed[n:], owner(c))
-	if err == nil {
-		err = json.Unmarshal(raw, &t)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the connection to %s cannot be read: connect again", c.Host)
+	if k.opened(c.Sealed, &t, c.TeamID, c.UserID, c.Host) != nil {
+		return nil, nil, fmt.Errorf("the connection to %s cannot be read: connect again", c.Host)
 	}
 	out := &oauth2.Token{AccessToken: t.Access, RefreshToken: t.Refresh}
 	if c.ExpiresAt != nil {
 		out.Expiry = *c.ExpiresAt
 	}
-	return out, nil
+	return out, t.Found, nil
 }

@@ -17,8 +17,8 @@ import (
 	"deckhand/internal/store/pg"
 )
 
-// Server is an MCP server at which people act as themselves. Without DeviceURL people enter a
-// token that they have made there.
+// Server is an MCP server at which people act as themselves. Without DeviceURL and TokenPage the bot
+// asks it for its OAuth; where there is none, and with TokenPage, people enter a token that they have made there.
 type Server struct {
 	// DeviceURL, TokenURL and UserURL are its OAuth server's addresses: where a code comes from,
 	// where it becomes a token, and what says whose the token is. RevokeURL, which may be empty, is
@@ -50,7 +50,7 @@ func (s *Service) bindServer(ctx context.Context, site Site, team, user string, 
 	}
 	sum := sha256.Sum256([]byte(whose))
 	c := forges.Connection{TeamID: team, UserID: user, Host: host, Account: int64(binary.BigEndian.Uint64(sum[:8]) >> 1), Login: login} //nolint:gosec // shifted, it fits
-	return login, s.keep(ctx, c, t)
+	return login, s.keep(ctx, c, t, site.found)
 }
 
 // person is what an OAuth server says of the person of a token.
@@ -61,15 +61,12 @@ type person struct {
 }
 
 func (s Site) whose(ctx context.Context, t *oauth2.Token) (p person, err error) {
-	ctx, cancel := context.WithTimeout(client(ctx), callTimeout)
-	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Server.UserURL, nil)
 	if err != nil {
 		return p, err
 	}
 	r.Header.Set("Authorization", "Bearer "+t.AccessToken)
-	c, _ := ctx.Value(oauth2.HTTPClient).(*http.Client)
-	resp, err := c.Do(r)
+	resp, err := s.caller().Do(r)
 	if err != nil {
 		return p, err
 	}
@@ -90,7 +87,7 @@ func (s *Service) Connected(ctx context.Context, team, user, host string) error 
 		return fmt.Errorf("you are not connected to %s", host)
 	}
 	if err == nil {
-		_, err = s.usable(c)
+		_, _, err = s.usable(c)
 	}
 	return err
 }

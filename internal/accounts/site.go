@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
 
 	"deckhand/internal/forge"
 )
@@ -24,6 +26,8 @@ type Site struct {
 	ClientID, ClientSecretEnv string
 	// Server is what the site is if it is no forge but an MCP server, whose address is URL.
 	Server *Server
+
+	found *found // its OAuth, where the bot has found that itself
 }
 
 // Host names the site.
@@ -46,6 +50,11 @@ func (s Site) EntersToken() bool {
 	return s.Kind == forge.Gitea
 }
 
+// Asks reports whether the bot asks an MCP server for its OAuth.
+func (s Site) Asks() bool {
+	return s.Server != nil && s.Server.DeviceURL == "" && s.Server.TokenPage == ""
+}
+
 // TokenPage is where people make a token; empty if nobody has said.
 func (s Site) TokenPage() string {
 	if s.Server != nil {
@@ -57,11 +66,21 @@ func (s Site) TokenPage() string {
 // callTimeout bounds a call to the forge's OAuth server.
 const callTimeout = 20 * time.Second
 
-// client has the library's calls go to the forge itself alone.
-func client(ctx context.Context) context.Context {
-	return context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Timeout: callTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
+// caller calls the site itself alone: it follows no redirect. Where a server named its OAuth's addresses, it
+// connects to none that is not public, unless the server's own is not.
+func (s Site) caller() *http.Client {
+	c := &http.Client{Timeout: callTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
-	}})
+	}}
+	if s.found != nil {
+		c.Transport = guarded[s.found.Inside]
+	}
+	return c
+}
+
+// client has the library's calls made by it.
+func (s Site) client(ctx context.Context) context.Context {
+	return context.WithValue(ctx, oauth2.HTTPClient, s.caller())
 }
 
 // root is a path of the site's.
@@ -83,6 +102,13 @@ func (s Site) oauth() *oauth2.Config {
 	if s.ClientSecretEnv != "" {
 		c.ClientSecret = os.Getenv(s.ClientSecretEnv)
 	}
+	if f := s.found; f != nil {
+		if f.ID != s.ClientID {
+			c.ClientID, c.ClientSecret = f.ID, f.Secret
+		}
+		c.RedirectURL, c.Endpoint.TokenURL, c.Endpoint.AuthStyle = comeBack, f.TokenURL, f.Style
+		return c
+	}
 	if s.Server != nil {
 		c.Scopes, c.Endpoint.DeviceAuthURL, c.Endpoint.TokenURL = s.Server.Scopes, s.Server.DeviceURL, s.Server.TokenURL
 		return c
@@ -99,16 +125,37 @@ func (s Site) oauth() *oauth2.Config {
 	return c
 }
 
+// token asks for one by a grant. (The calls of package oauth2 for renewal take no resource.)
+func (s Site) token(ctx context.Context, grant url.Values) (*oauth2.Token, error) {
+	if s.found != nil {
+		grant.Set("resource", s.found.Resource)
+	}
+	c := s.oauth()
+	asks := clientcredentials.Config{ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: c.Endpoint.TokenURL, AuthStyle: c.Endpoint.AuthStyle, EndpointParams: grant}
+	return asks.Token(s.client(ctx))
+}
+
 // refresh asks for a token instead of one that ends; ended says that there will be none.
 func (s Site) refresh(ctx context.Context, t *oauth2.Token) (fresh *oauth2.Token, ended bool, err error) {
-	fresh, err = s.oauth().TokenSource(client(ctx), &oauth2.Token{RefreshToken: t.RefreshToken}).Token()
+	fresh, err = s.token(ctx, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.RefreshToken}})
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-		return nil, refused.ErrorCode == "invalid_grant" || refused.ErrorCode == "bad_refresh_token", errors.New(s.Host() + " does not renew the connection now: " + wordOf(refused.ErrorCode))
+		gone := s.found != nil && refused.ErrorCode == "invalid_client" // it has forgotten the bot
+		return nil, gone || refused.ErrorCode == "invalid_grant" || refused.ErrorCode == "bad_refresh_token", errors.New(s.Host() + " does not renew the connection now: " + wordOf(refused.ErrorCode))
 	}
 	if err != nil {
 		return nil, false, errors.New(s.Host() + " does not answer now. Try again later")
 	}
 	return fresh, false, nil
+}
+
+// Secure reports whether people's tokens may be sent to an address: by https, or on this machine.
+func Secure(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.User != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
 }
 
 // wordOf is a code of the protocol's, and nothing else that a forge may say.
@@ -123,6 +170,8 @@ func wordOf(code string) string {
 func (s Site) revoke(ctx context.Context, t *oauth2.Token) {
 	c, at := s.oauth(), ""
 	switch {
+	case s.found != nil:
+		at = s.found.RevokeURL
 	case s.Server != nil:
 		at = s.Server.RevokeURL
 	case s.Kind == forge.GitLab:
@@ -131,17 +180,24 @@ func (s Site) revoke(ctx context.Context, t *oauth2.Token) {
 	if at == "" {
 		return // GitHub wants the app's secret and Gitea a password: people do it there
 	}
-	ctx, cancel := context.WithTimeout(client(ctx), callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	own, _ := ctx.Value(oauth2.HTTPClient).(*http.Client)
+	inHeader := c.Endpoint.AuthStyle == oauth2.AuthStyleInHeader
 	for _, token := range []string{t.RefreshToken, t.AccessToken} {
-		form := url.Values{"client_id": {c.ClientID}, "client_secret": {c.ClientSecret}, "token": {token}}
+		form := url.Values{"token": {token}}
+		if !inHeader {
+			form.Set("client_id", c.ClientID)
+			form.Set("client_secret", c.ClientSecret)
+		}
 		call, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(form.Encode()))
 		if token == "" || err != nil {
 			continue
 		}
 		call.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		if response, err := own.Do(call); err == nil {
+		if inHeader {
+			call.SetBasicAuth(url.QueryEscape(c.ClientID), url.QueryEscape(c.ClientSecret))
+		}
+		if response, err := s.caller().Do(call); err == nil {
 			_ = response.Body.Close()
 		}
 	}

@@ -36,6 +36,12 @@ func prefixes(all ...string) []netip.Prefix {
 	return out
 }
 
+// Reachable reports whether a connection may go to an address: to a public one that is not this machine's, or to an
+// internal one if internal.
+func Reachable(addr netip.Addr, internal bool) bool {
+	return reachable(addr, internal) && (internal || !ownAddress(addr))
+}
+
 // reachable reports whether an address may be connected to: a known public one, or an internal one if internal.
 func reachable(addr netip.Addr, internal bool) bool {
 	if addr.Zone() != "" {

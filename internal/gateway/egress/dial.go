@@ -38,7 +38,7 @@ func (s *Session) direct(ctx context.Context, t target, by admission) (net.Conn,
 		KeepAlive: 30 * time.Second, Resolver: s.proxy.resolver,
 		ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)
-			if err != nil || !reachable(at.Addr(), by.internal) || !by.internal && ownAddress(at.Addr()) {
+			if err != nil || !Reachable(at.Addr(), by.internal) {
 				return s.notPublic(t, by)
 			}
 			return nil
