@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -34,6 +35,23 @@ func (w *world) opens(user, channel, ts, action string) (v view, text string) {
 	v.ID, _ = raw.Views[0]["id"].(string)
 	v.CallbackID, _ = raw.Views[0]["callback_id"].(string)
 	return v, flatten(raw.Views[0])
+}
+
+// window waits until a window of somebody's shows some words, and returns it with all that it shows.
+func (w *world) window(user, words string) (v view, shown string) {
+	w.t.Helper()
+	w.eventually("the window to show “"+words+"”", func() bool {
+		var raw struct {
+			Views []map[string]any `json:"views"`
+		}
+		w.must(http.MethodGet, "/_control/views?user="+user, nil, &raw)
+		return slices.ContainsFunc(raw.Views, func(is map[string]any) bool {
+			shown = flatten(is)
+			v.ID, _ = is["id"].(string)
+			return strings.Contains(shown, words)
+		})
+	})
+	return v, shown
 }
 
 // shortcut uses one of the app's shortcuts, of a message's if ts is given.
@@ -211,19 +229,8 @@ func aSubagent(t *testing.T, w *world) {
 	w.done(eng, thread, prompt)
 	back := w.find(eng, thread, "what the scout has cost", func(m message) bool { return m.has("steps") && scoutCost.MatchString(m.all()) })
 	window, _ := w.opens(linus, eng, back.TS, "steps")
-	shows := func(words string) (shown string) {
-		w.eventually("the window to show “"+words+"”", func() bool {
-			var raw struct {
-				Views []map[string]any `json:"views"`
-			}
-			w.must(http.MethodGet, "/_control/views?user="+linus, nil, &raw)
-			for _, v := range raw.Views {
-				if shown = flatten(v); strings.Contains(shown, words) {
-					return true
-				}
-			}
-			return false
-		})
+	shows := func(words string) string {
+		_, shown := w.window(linus, words)
 		return shown
 	}
 	if shown := shows("by a subagent"); !strings.Contains(shown, "*3 steps*") || !strings.Contains(shown, "\nPrices are computed in src") || strings.Contains(shown, "hand-back") {

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +19,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// oauthServer gives tokens by OAuth's device flow (RFC 8628): a code that is entered, a token that is renewed in every
+// oauthServer gives tokens by OAuth's device flow (RFC 8628), a code that is entered, or, once it is hosted, by a link
+// with PKCE, as the MCP specification has it: a token that is renewed in every
 // call of the bot's and works until the next, and one that is revoked (RFC 7009) or that its owner has ended.
 type oauthServer struct {
 	mu      sync.Mutex
@@ -25,6 +29,8 @@ type oauthServer struct {
 	given   int
 	renewed int
 	revoked []string
+	hosted  bool
+	agreed  map[string]url.Values // what the links asked for, by the code that came of it
 }
 
 func (o *oauthServer) give(who string) map[string]any {
@@ -42,7 +48,22 @@ func (o *oauthServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(status)
 		_ = json.NewEncoder(w).Encode(v)
 	}
+	here := "http://" + r.Host
 	switch r.URL.Path {
+	case "/.well-known/oauth-protected-resource":
+		say(map[bool]int{false: http.StatusNotFound, true: http.StatusOK}[o.hosted], map[string]any{"resource": here + "/mcp", "authorization_servers": []string{here}})
+	case "/.well-known/oauth-authorization-server":
+		say(map[bool]int{false: http.StatusNotFound, true: http.StatusOK}[o.hosted], map[string]any{
+			"issuer": here, "authorization_endpoint": here + "/oauth/authorize", "token_endpoint": here + "/oauth/token", "registration_endpoint": here + "/oauth/register",
+			"revocation_endpoint": here + "/oauth/revoke", "code_challenge_methods_supported": []string{"S256"},
+		})
+	case "/oauth/register":
+		say(http.StatusCreated, map[string]any{"client_id": "deckhand", "redirect_uris": []string{"http://127.0.0.1:8976/callback"}, "token_endpoint_auth_method": "none"})
+	case "/oauth/authorize": // whoever has the link agrees as linus
+		q := r.URL.Query()
+		code := fmt.Sprintf("code-canary-linus-%d", len(o.agreed)+1)
+		o.agreed[code] = q
+		http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {q.Get("state")}}.Encode(), http.StatusFound)
 	case "/oauth/device":
 		device := fmt.Sprintf("device-%d", len(o.codes)+1)
 		o.codes[device] = ""
@@ -53,6 +74,14 @@ func (o *oauthServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.FormValue("client_id") != "deckhand":
 			say(http.StatusUnauthorized, map[string]any{"error": "invalid_client"})
+		case r.FormValue("grant_type") == "authorization_code":
+			sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
+			if o.agreed[r.FormValue("code")].Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) || r.FormValue("resource") != here+"/mcp" {
+				say(http.StatusBadRequest, map[string]any{"error": "invalid_grant"})
+				return
+			}
+			delete(o.agreed, r.FormValue("code"))
+			say(http.StatusOK, o.give("linus"))
 		case r.FormValue("grant_type") == "refresh_token" && renews != "":
 			delete(o.tokens, r.FormValue("refresh_token")) // it works once
 			o.renewed++

@@ -58,7 +58,7 @@ func TestAnMCPServerActsAsWhoeverAsks(t *testing.T) {
 	}
 	w := unstartedWorld(t)
 	w.env = withServers
-	w.configure("    env: ["+patience+"]\n    mcp_servers: {mine: {url: '"+web.URL+"', as: person}}\n"+sandboxHere(), "policy: {rules: [{allow: mcp__mine__whoami}]}\n")
+	w.configure("    env: ["+patience+"]\n    mcp_servers: {mine: {url: '"+web.URL+"', as: person, connect: {token_page: 'https://mine.example/tokens'}}}\n"+sandboxHere(), "policy: {rules: [{allow: mcp__mine__whoami}]}\n")
 	w.start()
 	whoami := called("mcp__mine__whoami")
 	connect := func(user, thread, token string) {

@@ -67,8 +67,22 @@ func (a connector) onConnectClick(ctx context.Context, in *Incoming) (outcome st
 		a.Answer(in, notOffered)
 		return "not offered", nil
 	}
+	enters := view.ConnectByToken{Host: site.Host(), Address: site.TokenPage(), Server: site.Server != nil}
+	if site.Asks() {
+		// The trigger is not kept waiting for the server.
+		open, err := a.screen.Open(ctx, in, view.Notice("Deckhand asks "+site.Host()+" how you connect there…"))
+		if err != nil || open.ID == "" {
+			return "no window", err
+		}
+		link, kept, err := a.c.Accounts.Find(ctx, site, a.self.Team, in.Row.UserID)
+		if err != nil {
+			enters.Why = err.Error()
+			return "asked for a token", a.screen.Update(ctx, in, open, enters)
+		}
+		return "asked to agree", a.screen.Update(ctx, in, open, view.ConnectByLink{Host: site.Host(), Link: link, Kept: kept})
+	}
 	if site.EntersToken() {
-		return "asked for a token", a.open(ctx, in, view.ConnectByToken{Host: site.Host(), Address: site.TokenPage(), Server: site.Server != nil})
+		return "asked for a token", a.open(ctx, in, enters)
 	}
 	code, address, wait, err := a.c.Accounts.Begin(ctx, site)
 	if err != nil {
@@ -92,9 +106,10 @@ func (a connector) onConnectClick(ctx context.Context, in *Incoming) (outcome st
 	return "waits for a code", nil
 }
 
-// onConnectSubmission connects the account of a token that a person has entered.
+// onConnectSubmission connects the account of a token that a person has entered, or of an address that has its code.
 func (a connector) onConnectSubmission(ctx context.Context, in *Incoming) (outcome string, err error) {
-	site, ok := a.c.Accounts.Site(in.Submission.State)
+	host, kept, agreed := strings.Cut(in.Submission.State, "\n")
+	site, ok := a.c.Accounts.Site(host)
 	token := strings.TrimSpace(in.Submission.Inputs[view.TokenField][view.TokenField].Value)
 	who := in.person()
 	if r := a.authorise(ctx, who, access.See); r != nil {
@@ -102,10 +117,17 @@ func (a connector) onConnectSubmission(ctx context.Context, in *Incoming) (outco
 		return "refused", nil
 	}
 	if !ok || !site.EntersToken() || token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		a.TellPerson(who.UserID, "That is no token. Write “connect” to try again.")
+		a.TellPerson(who.UserID, "That is no token, and no address with a code for one. Write “connect” to try again.")
 		return "no token", nil
 	}
-	a.bind(ctx, site, who.UserID, &oauth2.Token{AccessToken: token})
+	t := &oauth2.Token{AccessToken: token}
+	if agreed {
+		if site, t, err = a.c.Accounts.Redeem(ctx, site, a.self.Team, who.UserID, kept, token); err != nil {
+			a.TellPerson(who.UserID, err.Error()+".")
+			return "did not connect", nil
+		}
+	}
+	a.bind(ctx, site, who.UserID, t)
 	return "asked the forge", nil
 }
 

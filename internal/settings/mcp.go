@@ -2,7 +2,6 @@ package settings
 
 import (
 	"fmt"
-	"net"
 	"net/textproto"
 	"net/url"
 	"os"
@@ -30,8 +29,8 @@ type mcpYAML struct {
 	Headers map[string]string `yaml:"headers"`
 	// Reads are the names of its read-only tools: a contained posture runs them.
 	Reads names `yaml:"reads"`
-	// As is person where whoever is worked for acts as themselves, and Connect is how they connect; nil: they
-	// enter a token.
+	// As is person where whoever is worked for acts as themselves, and Connect is how they connect; nil: as
+	// the server says.
 	As      string          `yaml:"as"`
 	Connect *mcpConnectYAML `yaml:"connect"`
 }
@@ -113,7 +112,7 @@ func (v *validation) mcpPerson(at string, s mcpYAML, credentials map[string]bool
 	case len(s.Command) > 0 || s.Type == "stdio":
 		v.add(at+".as", "a command runs in the sandbox, where every command could read a person's token; as: person takes a server by HTTP")
 		return
-	case err == nil && u.Scheme == "http" && !loopback(u.Hostname()):
+	case err == nil && u.Scheme == "http" && !accounts.Secure(s.URL):
 		v.add(at+".url", "people's tokens are sent there: write https")
 	}
 	for _, h := range sorted(s.Headers) {
@@ -125,19 +124,16 @@ func (v *validation) mcpPerson(at string, s mcpYAML, credentials map[string]bool
 	if c == nil {
 		return
 	}
-	addresses := map[string]string{"device_url": c.DeviceURL, "token_url": c.TokenURL, "user_url": c.UserURL}
-	if c.RevokeURL != "" {
-		addresses["revoke_url"] = c.RevokeURL
-	}
+	addresses := map[string]string{"device_url": c.DeviceURL, "token_url": c.TokenURL, "user_url": c.UserURL, "revoke_url": c.RevokeURL}
 	for _, name := range sorted(addresses) {
-		u, err := url.Parse(addresses[name])
 		switch {
-		case c.ClientID == "" && addresses[name] == "":
+		case addresses[name] == "" && (name == "revoke_url" || c.DeviceURL+c.TokenURL+c.UserURL+c.RevokeURL == ""):
+		case addresses[name] == "" && c.ClientID == "": // it is said of the others
 		case c.ClientID == "":
-			v.add(at+".connect."+name, "this is for an OAuth app; add its client_id, or leave it out, and people enter a token")
+			v.add(at+".connect."+name, "this is for an OAuth app; add its client_id, or leave it out, and the bot asks the server for its OAuth")
 		case addresses[name] == "":
-			v.add(at+".connect", "an OAuth app takes device_url, token_url and user_url (which says whose a token is); without all of them leave client_id out, and people enter a token")
-		case err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Hostname())):
+			v.add(at+".connect", "the device flow takes device_url, token_url and user_url (which says whose a token is); without any of them the bot asks the server for its OAuth")
+		case !accounts.Secure(addresses[name]):
 			v.add(at+".connect."+name, "this is not an https address; write one such as https://example.com/oauth/token")
 		}
 	}
@@ -147,11 +143,6 @@ func (v *validation) mcpPerson(at string, s mcpYAML, credentials map[string]bool
 	if name := c.ClientSecretEnv; name != "" && (kept(name) || credentials[name] || ofTheModel(name)) {
 		v.add(at+".connect.client_secret_env", "%s holds another secret; write the name of a variable that holds the app's own", name)
 	}
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // mcpAddress checks a server that is reached by HTTP.

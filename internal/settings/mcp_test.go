@@ -24,6 +24,7 @@ func TestMCPServers(t *testing.T) {
       old: {type: sse, url: "http://10.1.2.3:8080/sse"}
       files: {command: [npx, -y, "@modelcontextprotocol/server-filesystem@2026.1.14", /srv], env: {LOG_LEVEL: debug}}
       own: {command: /opt/own/server}
+      hosted: {url: "https://mcp.example/mcp", as: person, connect: {client_id: ours, client_secret_env: MCP_SECRET, scopes: [read]}}
       time: {command: [uvx, mcp-server-time@2.1]}
 `+channelsAndRoles))
 	if err != nil {
@@ -33,6 +34,7 @@ func TestMCPServers(t *testing.T) {
 		"linear": {URL: "https://mcp.linear.app/mcp", Headers: map[string]string{"Authorization": "Bearer ${LINEAR_TOKEN}"}},
 		"files":  {Command: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem@2026.1.14", "/srv"}, Env: map[string]string{"LOG_LEVEL": "debug"}},
 		"own":    {Command: []string{"/opt/own/server"}},
+		"hosted": {URL: "https://mcp.example/mcp", Person: "mcp.example/mcp"},
 		"time":   {Command: []string{"uvx", "mcp-server-time@2.1"}},
 		"old":    {URL: "http://10.1.2.3:8080/sse", SSE: true},
 	}
@@ -48,7 +50,9 @@ func TestMCPServers(t *testing.T) {
 		"a person in clear":        {"mcp_servers: {x: {url: 'http://x.example/mcp', as: person}}", "people's tokens are sent there: write https"},
 		"a person and a header":    {"mcp_servers: {x: {url: 'https://x.example/mcp', as: person, headers: {authorization: 'Bearer x'}}}", "this header holds the token of whoever asks"},
 		"an app for nobody":        {"mcp_servers: {x: {url: 'https://x.example/mcp', connect: {client_id: a}}}", "nobody connects to a server that acts as the bot"},
-		"half an app":              {"mcp_servers: {x: {url: 'https://x.example/mcp', as: person, connect: {client_id: a, device_url: 'https://x.example/d', token_url: 'https://x.example/t'}}}", "an OAuth app takes device_url, token_url and user_url"},
+		"half an app":              {"mcp_servers: {x: {url: 'https://x.example/mcp', as: person, connect: {client_id: a, device_url: 'https://x.example/d', token_url: 'https://x.example/t'}}}", "the device flow takes device_url, token_url and user_url"},
+		"an end and no app":        {"mcp_servers: {x: {url: 'https://x.example/mcp', as: person, connect: {revoke_url: 'https://x.example/r'}}}", "this is for an OAuth app"},
+		"an end and no flow":       {"mcp_servers: {x: {url: 'https://x.example/mcp', as: person, connect: {client_id: a, revoke_url: 'https://x.example/r'}}}", "the device flow takes device_url, token_url and user_url"},
 		"an app in clear":          {"mcp_servers: {x: {url: 'https://x.example/mcp', as: person, connect: {client_id: a, device_url: 'https://x.example/d', token_url: 'http://x.example/t', user_url: 'https://x.example/u'}}}", "this is not an https address"},
 		"an app's secret of ours":  {"mcp_servers: {x: {url: 'https://x.example/mcp', as: person, connect: {client_id: a, client_secret_env: SLACK_BOT_TOKEN, device_url: 'https://x.example/d', token_url: 'https://x.example/t', user_url: 'https://x.example/u'}}}", "SLACK_BOT_TOKEN holds another secret"},
 		"a command":                {"mcp_servers: {x: {type: stdio, url: 'https://x.example/mcp'}}", `:1:51: projects.web.mcp_servers.x: a server is a command or an address; leave out command, or url and headers`},

@@ -47,7 +47,7 @@ func ParseCode(code string) (prefix string, seen int) {
 	return code[:codeLetters], n - 1
 }
 
-// TokenField is the input in which a person enters a token.
+// TokenField is the input in which a person enters a token, or an address with the code for one.
 const TokenField = "token"
 
 // Ref names an approval and its input as it stands: what was shown of it before somebody

@@ -111,11 +111,13 @@ type (
 	}
 	// ConnectByCode has the code that a person enters at a forge.
 	ConnectByCode struct{ Host, Address, Code string }
-	// ConnectByToken takes a token.
+	// ConnectByToken takes a token. Why is the sentence that says why there is no other way; it may be empty.
 	ConnectByToken struct {
-		Host, Address string
-		Server        bool // it is an MCP server
+		Host, Address, Why string
+		Server             bool // it is an MCP server
 	}
+	// ConnectByLink has the link by which a person agrees, and takes the address that their browser shows then.
+	ConnectByLink struct{ Host, Link, Kept string }
 	// WhyBad asks why an answer is a bad one; it is a turn's.
 	WhyBad int64
 	// TurnDiff is a page of the diff of a turn's commits.
@@ -136,6 +138,7 @@ func (Notice) form()         {}
 func (Raise) form()          {}
 func (ConnectByCode) form()  {}
 func (ConnectByToken) form() {}
+func (ConnectByLink) form()  {}
 func (WhyBad) form()         {}
 func (Steps) form()          {}
 func (TurnDiff) form()       {}

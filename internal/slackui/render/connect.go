@@ -1,6 +1,8 @@
 package render
 
 import (
+	"net/url"
+
 	"github.com/slack-go/slack"
 
 	"deckhand/internal/chat/view"
@@ -57,20 +59,37 @@ func ConnectByCode(host, address, code string) slack.ModalViewRequest {
 }
 
 // ConnectByToken is the form in which a person enters a token.
-func ConnectByToken(host, address string, server bool) slack.ModalViewRequest {
-	v := modal("Connect", "Connect", view.CallbackConnect, host)
-	input := slack.NewPlainTextInputBlockElement(nil, view.TokenField)
-	input.MaxLength = 500
-	say := "Make a token at " + mrkdwn.Link(address, host) + ", with the scopes " + mrkdwn.Code("write:repository") + ", " + mrkdwn.Code("write:issue") + " and " + mrkdwn.Code("read:user") + ", and enter it here."
+func ConnectByToken(f view.ConnectByToken) slack.ModalViewRequest {
+	say := "Make a token at " + mrkdwn.Link(f.Address, f.Host) + ", with the scopes " + mrkdwn.Code("write:repository") + ", " + mrkdwn.Code("write:issue") + " and " + mrkdwn.Code("read:user") + ", and enter it here."
 	switch {
-	case server && address == "":
-		say = "Make a token for " + mrkdwn.CodeWithin(host, 100) + " there, and enter it here. The MCP server is called with it in work that you ask for."
-	case server:
-		say = "Make a token at " + mrkdwn.Link(address, host) + ", and enter it here. The MCP server is called with it in work that you ask for."
+	case f.Server && f.Address == "":
+		say = "Make a token for " + mrkdwn.CodeWithin(f.Host, 100) + " there, and enter it here. The MCP server is called with it in work that you ask for."
+	case f.Server:
+		say = "Make a token at " + mrkdwn.Link(f.Address, f.Host) + ", and enter it here. The MCP server is called with it in work that you ask for."
 	}
-	v.Blocks.BlockSet = []slack.Block{
-		section("", say),
-		slack.NewInputBlock(view.TokenField, plain("Token", 2000), plain("Deckhand keeps it encrypted. Disconnect, and remove it where you have made it, to end that.", 2000), input),
+	if f.Why != "" {
+		say = mrkdwn.EscapeWithin(f.Why, 500) + ". " + say
 	}
+	return connecting(f.Host, "Token", "Deckhand keeps it encrypted. Disconnect, and remove it where you have made it, to end that.", 500, section("", say))
+}
+
+// ConnectByLink is the form with the link by which a person agrees, into which they paste where their browser was sent.
+func ConnectByLink(f view.ConnectByLink) slack.ModalViewRequest {
+	at := f.Host
+	if u, err := url.Parse(f.Link); err == nil {
+		at = u.Host
+	}
+	return connecting(f.Host+"\n"+f.Kept, "Address of that page", "The form works for ten minutes. Deckhand keeps the token encrypted, and calls the MCP server with it in work that you ask for.", 3000,
+		section("", "1. Open "+mrkdwn.Link(f.Link, at)+", and agree there that Deckhand uses "+mrkdwn.CodeWithin(f.Host, 100)+" as you."),
+		section("", "2. After you agree, your browser shows a page that does not load. Copy its address and paste it here."),
+		contextBlock("", "The address is for this form alone: show it to nobody, and open no such link that somebody sends you."))
+}
+
+// connecting is a form with one input.
+func connecting(state, label, hint string, most int, above ...slack.Block) slack.ModalViewRequest {
+	v := modal("Connect", "Connect", view.CallbackConnect, state)
+	input := slack.NewPlainTextInputBlockElement(nil, view.TokenField)
+	input.MaxLength = most
+	v.Blocks.BlockSet = append(above, slack.NewInputBlock(view.TokenField, plain(label, 2000), plain(hint, 2000), input))
 	return v
 }

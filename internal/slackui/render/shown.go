@@ -88,7 +88,9 @@ func Window(f view.Form, o Options) slack.ModalViewRequest {
 	case view.ConnectByCode:
 		return ConnectByCode(f.Host, f.Address, f.Code)
 	case view.ConnectByToken:
-		return ConnectByToken(f.Host, f.Address, f.Server)
+		return ConnectByToken(f)
+	case view.ConnectByLink:
+		return ConnectByLink(f)
 	case view.WhyBad:
 		return WhyBad(int64(f))
 	case view.Steps:
