@@ -14,6 +14,7 @@ import (
 	"deckhand/internal/gateway"
 	"deckhand/internal/store/threads"
 	"deckhand/internal/store/transcripts"
+	"deckhand/internal/store/work"
 	"deckhand/internal/transcript"
 	"deckhand/internal/workspace"
 )
@@ -138,11 +139,11 @@ func (m *playedMachine) Elsewhere(_ context.Context, t threads.Thread, _ place.P
 
 func (*playedMachine) Missing(string) bool { return false }
 
-func (*playedMachine) Differs(context.Context, threads.Thread, place.Project, workspace.State, workspace.State) (place.Differs, error) {
-	return place.Differs{}, nil
+func (*playedMachine) Differs(context.Context, threads.Thread, place.Project, map[string]work.State, map[string]work.State) ([]place.Differs, error) {
+	return nil, nil
 }
 
-func (*playedMachine) Rewind(context.Context, threads.Thread, place.Project, workspace.State, workspace.State, string) (string, error) {
+func (*playedMachine) Rewind(context.Context, threads.Thread, place.Project, map[string]work.State, map[string]work.State, string) (string, error) {
 	return "", nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -43,6 +44,10 @@ func (w *worker) rewind(ctx context.Context, p inbox.Prompt) error {
 	}
 	to, before, ok := rewindTo(h, p.Rewind.To)
 	then, kept := h.State(to.Turn)
+	maps.DeleteFunc(then, func(repository string, _ work.State) bool {
+		_, err := w.project.In(repository) // one that is not the project's any more stays as it is
+		return err != nil
+	})
 	if !ok || !kept {
 		return w.endRewind(ctx, p, "Nothing can be rewound to that any more: what the files were then is not kept. Write “rewind” to see to what it can.")
 	}
@@ -68,7 +73,7 @@ func (w *worker) rewind(ctx context.Context, p inbox.Prompt) error {
 		return w.showRewind(ctx, p, h, now, then, before)
 	}
 	// Before anything is changed, what is to come is known.
-	point := store.Point{Turn: to.Turn, SessionID: to.SessionID, State: then}
+	point := store.Point{Turn: to.Turn, SessionID: to.SessionID, States: then}
 	if p.Rewind.To != 0 {
 		if point.Conversation, err = transcript.Until(ctx, w.store, to.SessionID, to.Turn, uuid.NewString()); err != nil {
 			return w.failRewind(ctx, p, err)
@@ -77,7 +82,7 @@ func (w *worker) rewind(ctx context.Context, p inbox.Prompt) error {
 	if err := w.store.MoveRewind(ctx, w.heldLease(), p.InboxID, true); err != nil {
 		return err
 	}
-	told, err := w.place.Rewind(ctx, w.thread, w.project, workspace.State(now), workspace.State(then), strconv.FormatInt(p.InboxID, 10))
+	told, err := w.place.Rewind(ctx, w.thread, w.project, now, then, strconv.FormatInt(p.InboxID, 10))
 	if err != nil {
 		if ctx.Err() != nil || errors.Is(err, workspace.ErrUnfinished) {
 			return cmp.Or(context.Cause(ctx), err)
@@ -155,12 +160,12 @@ func (w *worker) failRewind(ctx context.Context, p inbox.Prompt, err error) erro
 	return w.endRewind(ctx, p, "Nothing was rewound: "+plaintext.OneLine(err.Error())+". The files and the conversation are as they were.")
 }
 
-// rewindFiles is how many files and commits a dry run names.
+// rewindFiles is how many files, and how many commits, a dry run names.
 const rewindFiles = 15
 
 // showRewind tells what a rewind would do, and asks whether it shall.
-func (w *worker) showRewind(ctx context.Context, p inbox.Prompt, h store.History, now, then work.State, before string) error {
-	d, err := w.place.Differs(ctx, w.thread, w.project, workspace.State(now), workspace.State(then))
+func (w *worker) showRewind(ctx context.Context, p inbox.Prompt, h store.History, now, then map[string]work.State, before string) error {
+	all, err := w.place.Differs(ctx, w.thread, w.project, now, then)
 	if err != nil {
 		return w.failRewind(ctx, p, err)
 	}
@@ -168,34 +173,69 @@ func (w *worker) showRewind(ctx context.Context, p inbox.Prompt, h store.History
 	if p.Rewind.To == 0 {
 		say = fmt.Sprintf("rewind back yes %d %s", h.Last(), h.SessionID)
 	}
-	return w.endRewind(ctx, p, dryRun(d, before, w.thread.Branch, p.Rewind.To == 0), outbox.Button{Label: lossWords(d), Say: say})
+	return w.endRewind(ctx, p, dryRun(all, before, w.thread.Branch, p.Rewind.To == 0), outbox.Button{Label: lossWords(all), Say: say})
 }
 
 // lossWords is the button that names what is lost.
-func lossWords(d place.Differs) string {
+func lossWords(all []place.Differs) string {
 	count := func(n int, what string) string {
 		if n == 1 {
 			return "1 " + what
 		}
 		return fmt.Sprintf("%d %ss", n, what)
 	}
-	words := "rewind " + count(len(d.Files)+d.More, "file")
-	if d.Lost.Count > 0 {
-		words += " and drop " + count(d.Lost.Count, "commit")
+	files, commits := 0, 0
+	for _, d := range all {
+		files += len(d.Files) + d.More
+		commits += d.Lost.Count
+	}
+	words := "rewind " + count(files, "file")
+	if commits > 0 {
+		words += " and drop " + count(commits, "commit")
 	}
 	return words
 }
 
 // dryRun is what a rewind would do, in lines.
-func dryRun(d place.Differs, before, branch string, back bool) string {
+func dryRun(all []place.Differs, before, branch string, back bool) string {
 	lines := []string{"A rewind " + before + " would change this; nothing is changed yet."}
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	for _, d := range all {
+		switch {
+		case d.Stays:
+			add("The repository %s stays as it is: what it was then is not kept.", d.Of)
+		case d.Of != "" && len(d.Files) == 0 && d.Lost.Count == 0 && d.Alone == "":
+			add("In the repository %s: nothing.", d.Of)
+		case d.Of != "":
+			add("In the repository %s:", d.Of)
+			fallthrough
+		default:
+			lines = append(lines, lossLines(d, branch, max(3, rewindFiles/len(all)))...)
+		}
+	}
+	if back {
+		add("What git ignores stays as it is. There is no way back to what was done since the rewind: “fork” first, if it is wanted. The ledger and the audit keep everything.")
+	} else {
+		add("Claude will not know what was said since.")
+		add("What git ignores stays as it is. What is there now is kept, and “rewind back” brings it back; the ledger and the audit keep everything.")
+	}
+	for _, d := range all {
+		if d.Alone != "" {
+			add("Lost for good%s: %s.", strings.TrimSuffix(" in "+d.Of, " in "), name(d.Alone))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// lossLines are what a rewind would do in a repository; most is how many files, and how many commits, they name.
+func lossLines(d place.Differs, branch string, most int) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if len(d.Files) == 0 {
 		add("Files: none.")
 	} else {
 		add("Files: %d, +%d −%d lines.", len(d.Files)+d.More, d.Added, d.Removed)
 	}
-	shown := d.Files[:min(len(d.Files), rewindFiles)]
+	shown := d.Files[:min(len(d.Files), most)]
 	for _, f := range shown {
 		lines = append(lines, "• "+name(f.Path))
 		if !f.Binary {
@@ -208,7 +248,7 @@ func dryRun(d place.Differs, before, branch string, back bool) string {
 	}
 	if d.Lost.Count > 0 {
 		add("Commits that leave the branch: %d.", d.Lost.Count)
-		for _, c := range d.Lost.Some[:min(len(d.Lost.Some), rewindFiles)] {
+		for _, c := range d.Lost.Some[:min(len(d.Lost.Some), most)] {
 			add("• %s %s", c.ID[:9], name(c.Subject))
 		}
 	}
@@ -218,16 +258,7 @@ func dryRun(d place.Differs, before, branch string, back bool) string {
 	case d.Unasked && d.Lost.Count > 0:
 		add("The remote could not be asked whether it has them. If it does it keeps them, and the next push would be a forced one, which is asked about in two steps.")
 	}
-	if back {
-		add("What git ignores stays as it is. There is no way back to what was done since the rewind: “fork” first, if it is wanted. The ledger and the audit keep everything.")
-	} else {
-		add("Claude will not know what was said since.")
-		add("What git ignores stays as it is. What is there now is kept, and “rewind back” brings it back; the ledger and the audit keep everything.")
-	}
-	if d.Alone != "" {
-		add("Lost for good: %s.", name(d.Alone))
-	}
-	return strings.Join(lines, "\n")
+	return lines
 }
 
 // name is a text of the session's in a line of ours.

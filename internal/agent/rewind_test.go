@@ -33,14 +33,37 @@ Commits that leave the branch: 2.
 Claude will not know what was said since.
 What git ignores stays as it is. What is there now is kept, and “rewind back” brings it back; the ledger and the audit keep everything.
 Lost for good: refs/stash is nowhere else.`
-	if got := dryRun(d, "to before “x”", "deckhand/7", false); got != want {
+	if got := dryRun([]place.Differs{d}, "to before “x”", "deckhand/7", false); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	if got := lossWords(d); got != "rewind 5 files and drop 2 commits" {
+	if got := lossWords([]place.Differs{d}); got != "rewind 5 files and drop 2 commits" {
 		t.Error(got)
 	}
 	d.Pushed, d.Unasked = 0, true
-	if got := dryRun(d, "", "", true); !strings.Contains(got, "The remote could not be asked") || strings.Contains(got, "Claude will not know") || strings.Contains(got, "brings it back") {
+	if got := dryRun([]place.Differs{d}, "", "", true); !strings.Contains(got, "The remote could not be asked") || strings.Contains(got, "Claude will not know") || strings.Contains(got, "brings it back") {
+		t.Error(got)
+	}
+	lib := d
+	lib.Of, lib.Pushed, lib.Files, lib.More, lib.Unasked = "lib", 2, d.Files[:1], 0, false
+	all := []place.Differs{{}, {Of: "api"}, lib, {Of: "new", Stays: true}}
+	want = `A rewind to x would change this; nothing is changed yet.
+Files: none.
+In the repository api: nothing.
+In the repository lib:
+Files: 1, +1 −2 lines.
+• a <!here> +1 −2
+Commits that leave the branch: 2.
+• 1a1a1a1a1 fix it
+• 2b2b2b2b2 more
+2 of them are pushed: the remote keeps them on deckhand/7, and the next push would be a forced one, which is asked about in two steps.
+The repository new stays as it is: what it was then is not kept.
+Claude will not know what was said since.
+What git ignores stays as it is. What is there now is kept, and “rewind back” brings it back; the ledger and the audit keep everything.
+Lost for good in lib: refs/stash is nowhere else.`
+	if got := dryRun(all, "to x", "deckhand/7", false); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if got := lossWords(all); got != "rewind 1 file and drop 2 commits" {
 		t.Error(got)
 	}
 }

@@ -55,9 +55,9 @@ type session struct {
 	// what was not committed; the pump's, then whoever stops the session's.
 	unpublished, unsaved string
 	unsteered            string // what of what people chose was not taken, last; the worker's
-	// began is the commit at which the thread's first turn began, if it is this session's, and ended the turn after which
+	// began are the commits at which the thread's first turn began, if it is this session's, and ended the turn after which
 	// nothing has used a tool; 0 for none.
-	began string
+	began map[string]string
 	ended atomic.Int64
 }
 
@@ -132,9 +132,11 @@ func (w *worker) startSession(ctx context.Context) error {
 	if err := w.openWorkspace(ctx); err != nil {
 		return err
 	}
-	began := ""
+	began := map[string]string{}
 	if heads := w.place.Heads(w.thread, w.project); len(heads) > 0 && w.thread.SessionID == "" && w.thread.ForkedBranch == "" && w.project.Setup.Run == "" {
-		began = heads[0]
+		for i, q := range w.project.All() {
+			began[q.Of] = heads[i]
+		}
 	}
 	var err error
 	resume, follows := false, w.thread.SessionID != ""

@@ -118,9 +118,6 @@ func (s *Supervisor) KeepsWork(project string) bool {
 	return s.projects[project].Workspace == workspace.Worktree && s.works != nil
 }
 
-// HasFurther reports whether a project's threads work in further repositories.
-func (s *Supervisor) HasFurther(project string) bool { return len(s.projects[project].Further) > 0 }
-
 // CheckBranch says to people why a project's new threads cannot start from a branch; empty if they can.
 func (s *Supervisor) CheckBranch(ctx context.Context, project, branch string) (refused string) {
 	refused, err := s.projects[project].CheckBranch(ctx, branch)

@@ -57,10 +57,6 @@ func (a steerer) past(ctx context.Context, in *Incoming, t threads.Thread, word 
 		a.Answer(in, "The threads of project "+t.Project+" have no git folder of their own, so what their files were is not kept after each turn. An admin can give them one by workspace: worktree in deckhand.yaml.")
 		return h, false, nil
 	}
-	if a.agent.HasFurther(t.Project) {
-		a.Answer(in, "The threads of project "+t.Project+" work in several repositories, and only what one repository was can be gone back to. “fork” takes all of them as they are now.")
-		return h, false, nil
-	}
 	last, err := a.c.Store.LastPrompt(ctx, t.ID)
 	switch {
 	case err != nil && !errors.Is(err, pg.ErrNotFound):
@@ -110,11 +106,11 @@ func (a steerer) listPast(h store.History, question string, say func(store.Past)
 // point is what the thread was after a turn, for a fork; what cannot be is told to people.
 func (a steerer) point(ctx context.Context, in *Incoming, h store.History, words string) (point *store.Point, session string, err error) {
 	turn, _ := strconv.ParseInt(words, 10, 64)
-	state, kept := h.State(turn)
+	states, kept := h.State(turn)
 	session = uuid.NewString()
 	for _, p := range h.Turns {
 		if p.Turn == turn && kept && h.Held {
-			point = &store.Point{Turn: turn, SessionID: p.SessionID, State: state}
+			point = &store.Point{Turn: turn, SessionID: p.SessionID, States: states}
 			point.Conversation, err = transcript.Until(ctx, a.c.Store, p.SessionID, turn, session)
 		}
 	}

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"deckhand/internal/store/audit"
 	"deckhand/internal/store/pg"
@@ -37,9 +39,9 @@ func (s *Store) Fork(ctx context.Context, f Fork) (t threads.Thread, err error) 
 		if !errors.Is(err, pg.ErrNotFound) {
 			return err
 		}
-		session := from.SessionID
-		if f.After != nil {
-			session = f.After.SessionID
+		session, repositories := from.SessionID, []string(nil)
+		if f.After != nil { // a repository that the thread did not have then begins anew
+			session, repositories = f.After.SessionID, slices.Collect(maps.Keys(f.After.States))
 		}
 		var runs, kept bool
 		if err := tx.QueryRow(ctx, `
@@ -68,12 +70,12 @@ func (s *Store) Fork(ctx context.Context, f Fork) (t threads.Thread, err error) 
 			`INSERT INTO sessions (id, thread_id, parent_id, started) VALUES ($3, $2, $4, true)`,
 			`UPDATE threads SET session_id = $3 WHERE id = $2`,
 			`INSERT INTO work (thread_id, repository, epoch, branch, saved, packs, bytes, left_out, saved_at, held)
-				SELECT $2, repository, 0, branch, saved, packs, bytes, left_out, saved_at, held FROM work WHERE thread_id = $1`,
+				SELECT $2, repository, 0, branch, saved, packs, bytes, left_out, saved_at, held FROM work WHERE thread_id = $1 AND ($5::text[] IS NULL OR repository = ANY ($5))`,
 			`INSERT INTO work_packs (thread_id, pack, part, data)
 				SELECT $2, p.pack, p.part, p.data FROM work w JOIN work_packs p ON p.thread_id = w.thread_id AND p.pack = ANY (w.packs) WHERE w.thread_id = $1`,
 		} {
 			// Each statement needs some of them alone; the first row says of which types all are.
-			if _, err := tx.Exec(ctx, `WITH are (a, b, c, d) AS (VALUES ($1::bigint, $2::bigint, $3::uuid, $4::uuid)) `+sql, from.ID, id, f.SessionID, session); err != nil {
+			if _, err := tx.Exec(ctx, `WITH are (a, b, c, d, e) AS (VALUES ($1::bigint, $2::bigint, $3::uuid, $4::uuid, $5::text[])) `+sql, from.ID, id, f.SessionID, session, repositories); err != nil {
 				return err
 			}
 		}

@@ -53,9 +53,9 @@ type History struct {
 	// Back is the session that it was rewound from, and BackTurn the last turn then; empty and 0 if it was not.
 	Back     string
 	BackTurn int64
-	States   []work.State // of the folder, oldest first
-	Held     bool         // they are kept off the machine
-	Turns    []Past       `db:"-"` // oldest first
+	States   map[string][]work.State // of each repository by its short name, oldest first
+	Held     bool                    // they are kept off the machine
+	Turns    []Past                  `db:"-"` // oldest first
 }
 
 // Last is the last turn that the session knows, or 0.
@@ -66,22 +66,28 @@ func (h History) Last() int64 {
 	return h.Turns[len(h.Turns)-1].Turn
 }
 
-// State is what the folder was after a turn; false if that is not kept.
-func (h History) State(turn int64) (work.State, bool) {
-	for _, s := range h.States {
-		if s.Turn == turn {
-			return s, true
+// State is what the repositories were after a turn, those of which that is kept; false if the thread's own is none of them.
+func (h History) State(turn int64) (then map[string]work.State, kept bool) {
+	then = map[string]work.State{}
+	for repository, states := range h.States {
+		for _, s := range states {
+			if s.Turn == turn {
+				then[repository] = s
+			}
 		}
 	}
-	return work.State{}, false
+	_, kept = then[""]
+	return then, kept
 }
 
 // History reads what the thread's session knows.
 func (s *Store) History(ctx context.Context, threadID int64) (History, error) {
 	h, err := pg.CollectOne[History](s.db.Query(ctx, `
 		SELECT COALESCE(t.session_id::text, '') AS session_id, COALESCE(CASE WHEN s.rewound_to IS NOT NULL THEN s.parent_id::text END, '') AS back,
-			COALESCE(s.rewound_from, 0) AS back_turn, NULLIF(w.states, '[]') AS states, COALESCE(w.held, '') <> '' AS held
-		FROM threads t LEFT JOIN sessions s ON s.id = t.session_id LEFT JOIN work w ON w.thread_id = t.id AND w.repository = '' WHERE t.id = $1`, threadID))
+			COALESCE(s.rewound_from, 0) AS back_turn, w.states, COALESCE(w.held, false) AS held
+		FROM threads t LEFT JOIN sessions s ON s.id = t.session_id,
+			LATERAL (SELECT jsonb_object_agg(repository, states) AS states, bool_and(held <> '') AS held FROM work WHERE thread_id = t.id AND states <> '[]') w
+		WHERE t.id = $1`, threadID))
 	if err == nil {
 		h.Turns, err = pg.Collect[Past](s.db.Query(ctx, `
 			WITH RECURSIVE line AS (
@@ -100,8 +106,8 @@ func (s *Store) History(ctx context.Context, threadID int64) (History, error) {
 // Point is what a thread was after a turn: its conversation, and its folder.
 type Point struct {
 	Turn      int64
-	SessionID string // whose conversation it is, up to the turn
-	State     work.State
+	SessionID string                // whose conversation it is, up to the turn
+	States    map[string]work.State // of its repositories, by their short names
 	// Conversation is that for a session of another id; nil if nothing was said.
 	Conversation *transcripts.Part
 }
@@ -113,7 +119,7 @@ func (p *Point) turn() int64 {
 	return p.Turn
 }
 
-// set writes what is kept of a thread as of the point. [ErrNothingKept] says that its files are on one machine alone.
+// set writes what is kept of a thread as of the point. [ErrNothingKept] says that files of it are on one machine alone.
 func (p *Point) set(ctx context.Context, tx pg.Tx, l threads.Lease) error {
 	if p == nil {
 		return nil
@@ -123,11 +129,18 @@ func (p *Point) set(ctx context.Context, tx pg.Tx, l threads.Lease) error {
 			return errors.Join(err, fmt.Errorf("the transcript %s is there already", c.SessionID))
 		}
 	}
-	tag, err := tx.Exec(ctx, `UPDATE work SET branch = $2, saved = $3, saved_at = $4, told = false WHERE thread_id = $1 AND repository = '' AND held <> ''`, l.ThreadID, p.State.Branch, p.State.Saved, p.State.At)
-	if err == nil && tag.RowsAffected() == 0 {
-		err = ErrNothingKept
+	alone := false
+	for repository, s := range p.States {
+		tag, err := tx.Exec(ctx, `UPDATE work SET branch = $2, saved = $3, saved_at = $4, told = false WHERE thread_id = $1 AND repository = $5 AND held <> ''`, l.ThreadID, s.Branch, s.Saved, s.At, repository)
+		if err != nil {
+			return err
+		}
+		alone = alone || tag.RowsAffected() == 0
 	}
-	return err
+	if alone {
+		return ErrNothingKept
+	}
+	return nil
 }
 
 // MoveRewind notes that a rewind begins to change the files, or that it has not changed them.
@@ -192,7 +205,7 @@ func (s *Store) FinishRewind(ctx context.Context, l threads.Lease, r Rewound) (s
 		}
 		return audit.Append(ctx, tx, append(entries, audit.Entry{
 			Kind: audit.Rewound, TeamID: team, Actor: r.By, ThreadID: l.ThreadID,
-			Details: map[string]any{"to": r.To.Turn, "from": r.From, "session": sessionID, "before": was, "branch": r.To.State.Branch, "saved": r.To.State.Saved},
+			Details: map[string]any{"to": r.To.Turn, "from": r.From, "session": sessionID, "before": was, "states": r.To.States},
 		})...)
 	})
 	return sessionID, rows, pg.Wrap(err, "rewind thread %d", l.ThreadID)

@@ -113,15 +113,39 @@ func TestRewinds(t *testing.T) {
 	}
 
 	// Its files are on one machine alone: nobody forks what was. Once they are elsewhere somebody does.
-	point := store.Point{Turn: one, SessionID: l.session, State: states[0], Conversation: &transcripts.Part{SessionID: uuid.NewString(), Pieces: [][]byte{[]byte("{}\n")}, Bytes: 3, SHA256: sum}}
+	point := store.Point{Turn: one, SessionID: l.session, States: map[string]work.State{"": states[0]}, Conversation: &transcripts.Part{SessionID: uuid.NewString(), Pieces: [][]byte{[]byte("{}\n")}, Bytes: 3, SHA256: sum}}
 	fork := store.Fork{From: l.thread, Key: threads.ThreadKey{TeamID: "T1", ChannelID: "C1", ThreadTS: "2.1"}, By: "U2", SessionID: point.Conversation.SessionID, After: &point}
 	if _, err := s.Fork(ctx, fork); !errors.Is(err, store.ErrNothingKept) {
 		t.Errorf("fork what is on one machine: %v", err)
 	}
 	kept.Held = hash("4")
 	must(s.KeepWork(ctx, l.lease, kept, nil))
+	// One repository of the project has changed since, and one has come.
+	lib := work.Work{Repository: "lib", Branch: hash("6"), SavedAt: time.Now(), States: []work.State{{Turn: one, Branch: hash("5"), Saved: hash("7"), At: states[0].At}, {Turn: two, Branch: hash("6"), At: states[1].At}}}
+	must(s.KeepWork(ctx, l.lease, lib, nil))
+	if h, _ := past(); h.Held {
+		t.Error("what is on one machine alone is taken to be elsewhere")
+	}
+	lib.Held = hash("8")
+	must(s.KeepWork(ctx, l.lease, lib, nil))
+	must(s.KeepWork(ctx, l.lease, work.Work{Repository: "new", Branch: hash("9"), SavedAt: time.Now(), States: states[1:], Held: hash("a")}, nil))
+	h, _ = past()
+	then, ok := h.State(one)
+	if len(then) != 2 || !ok || !h.Held || then["lib"].Branch != hash("5") {
+		t.Errorf("after the first turn they were %+v, %v", then, ok)
+	}
+	if _, ok := h.State(two + 1); ok {
+		t.Error("there are states of no turn")
+	}
+	point.States = then
 	forked, err := s.Fork(ctx, fork)
 	must(err)
+	if w, err := s.Work(ctx, forked.ID, "lib"); err != nil || w.Branch != hash("5") || w.Saved != hash("7") || w.Held != hash("8") {
+		t.Errorf("the fork has of lib %+v, %v", w, err)
+	}
+	if _, err := s.Work(ctx, forked.ID, "new"); !errors.Is(err, pg.ErrNotFound) {
+		t.Errorf("the fork has a repository that was not there then: %v", err)
+	}
 	if w, err := s.Work(ctx, forked.ID, ""); err != nil || w.Branch != hash("1") || w.Saved != "" || w.Held != hash("4") || len(w.States) != 0 {
 		t.Errorf("the fork has %+v, %v", w, err)
 	}
@@ -163,6 +187,11 @@ func TestRewinds(t *testing.T) {
 	if w, err := s.Work(ctx, l.thread, ""); err != nil || w.Branch != hash("1") || w.Saved != "" || len(w.States) != 2 {
 		t.Errorf("what is kept is %+v, %v", w, err)
 	}
+	for name, want := range map[string]string{"lib": hash("5"), "new": hash("9")} {
+		if w, err := s.Work(ctx, l.thread, name); err != nil || w.Branch != want {
+			t.Errorf("of %s is kept %+v, %v", name, w, err)
+		}
+	}
 	if grants, err := s.Grants(ctx, approvals.GrantFilter{TeamID: "T1"}, 10); err != nil || len(grants) != 1 || grants[0].Scope != approvals.GrantProject {
 		t.Errorf("what is permitted: %+v, %v", grants, err)
 	}
@@ -170,7 +199,7 @@ func TestRewinds(t *testing.T) {
 	// Back again, in the old session.
 	id = accept("1.4", &inbox.Rewind{})
 	must(s.MoveRewind(ctx, l.lease, id, true))
-	back, _, err := s.FinishRewind(ctx, l.lease, store.Rewound{InboxID: id, By: "U1", To: store.Point{Turn: two, SessionID: l.session, State: states[1]}, From: one, Back: true})
+	back, _, err := s.FinishRewind(ctx, l.lease, store.Rewound{InboxID: id, By: "U1", To: store.Point{Turn: two, SessionID: l.session, States: map[string]work.State{"": states[1]}}, From: one, Back: true})
 	if h, turns = past(); err != nil || back != l.session || len(turns) != 2 || h.Back != "" {
 		t.Errorf("%+v, %v", h, err)
 	}

@@ -72,7 +72,7 @@ func (k *Keeper) keep(ctx context.Context, t Thread, p Project, source gitdata.R
 		return "", err
 	}
 	now := Kept{Branch: refs["refs/heads/"+t.Branch], Saved: refs[savedRef(t.ID)], Packs: was.Packs, Bytes: was.Bytes, LeftOut: listed(left), At: at, States: was.States, Held: was.Held}
-	if err := k.hold(ctx, t, source, &now); err != nil {
+	if err := k.hold(ctx, t, p, source, &now); err != nil {
 		return "", err
 	}
 	if now.Branch == was.Branch && now.Saved == was.Saved && now.Held == was.Held {

@@ -20,13 +20,15 @@ import (
 
 // act is what a bot does that is killed meanwhile.
 type act struct {
-	What      string // end, open or away
+	What      string // end, open, rewind or away
 	Data      string
 	Thread    int64
 	Dir       string
 	Elsewhere bool
 	Project   Project
 	Shelf     string
+	Key       string // of a rewind
+	Now, Then map[string]State
 }
 
 // play does it.
@@ -46,6 +48,9 @@ func play(text string) error {
 		if left != "" {
 			err = errors.Join(err, errors.New(left))
 		}
+		return err
+	case "rewind":
+		_, err := k.Rewind(ctx, a.Key, waysOf(a.Project, a.Dir, a.Now, a.Then)...)
 		return err
 	case "open":
 		_, _, err := k.Open(ctx, t, a.Project)
@@ -115,23 +120,30 @@ type killed struct {
 // the next one begin. It reports false when it was done before that.
 func (k *killed) kill(what, call string, n int, elsewhere bool) bool {
 	k.Helper()
-	text, err := json.Marshal(act{What: what, Data: k.k.DataDir, Thread: 7, Dir: k.dir, Elsewhere: elsewhere, Project: k.p, Shelf: string(k.shelf)})
+	return k.dies(act{What: what, Thread: 7, Dir: k.dir, Elsewhere: elsewhere, Shelf: string(k.shelf)}, k.strace, call, n)
+}
+
+// dies is kill of any act.
+func (r *roaming) dies(a act, strace, call string, n int) bool {
+	r.Helper()
+	a.Data, a.Project = r.k.DataDir, r.p
+	text, err := json.Marshal(a)
 	if err != nil {
-		k.Fatal(err)
+		r.Fatal(err)
 	}
 	program, err := os.Executable()
 	if err != nil {
-		k.Fatal(err)
+		r.Fatal(err)
 	}
-	cmd := exec.CommandContext(k.Context(), k.strace, "-qq", "-o", os.DevNull, "-e", "trace="+call, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", call, n), program)
+	cmd := exec.CommandContext(r.Context(), strace, "-qq", "-o", os.DevNull, "-e", "trace="+call, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", call, n), program)
 	cmd.Env = append(os.Environ(), actVariable+"="+string(text))
 	out, err := cmd.CombinedOutput()
 	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok || len(out) > 0 {
-		k.Fatalf("%s, killed at the %d. %s: %v: %s", what, n, call, err, out)
+		r.Fatalf("%s, killed at the %d. %s: %v: %s", a.What, n, call, err, out)
 	}
-	k.k = &Keeper{DataDir: k.k.DataDir}
-	k.machines[k.at] = k.k
-	Sweep(k.k.DataDir)
+	r.k = &Keeper{DataDir: r.k.DataDir}
+	r.machines[r.at] = r.k
+	Sweep(r.k.DataDir)
 	return err != nil
 }
 
@@ -257,6 +269,31 @@ func TestWorkOutlivesEveryKill(t *testing.T) {
 			if left, err := os.ReadDir(filepath.Dir(k.dir)); err != nil || len(left) != 1 {
 				t.Errorf("%s: %v are left, %v", what, left, err)
 			}
+			return died
+		})
+	})
+	t.Run("rewinding two repositories", func(t *testing.T) {
+		t.Parallel()
+		w := newTwo(t)
+		w.ends(1)
+		w.ends(2)
+		now, then := int64(2), int64(1)
+		everyKill(t, func(call string, n int) bool {
+			what := fmt.Sprintf("killed at the %d. %s", n, call)
+			key, ways := fmt.Sprint(call, n), w.ways(now, then)
+			died := w.dies(act{What: "rewind", Dir: w.dir, Key: key, Now: w.states[now], Then: w.states[then]}, strace, call, n)
+			w.opens(what)
+			if own, lib := w.at(what, ""), w.at(what, "lib"); own == then && lib == now {
+				t.Errorf("%s: the further repository is not rewound, and the thread's own is", what)
+			}
+			for range 2 { // the second time it is done
+				if told, err := w.k.Rewind(t.Context(), key, ways...); told != "" || err != nil {
+					t.Fatalf("%s: %s, %v", what, told, err)
+				}
+				w.are(what, then)
+			}
+			w.keep(then)
+			now, then = then, now
 			return died
 		})
 	})

@@ -69,7 +69,7 @@ func (k *Keeper) putAside(ctx context.Context, t Thread, p Project, source gitda
 		left, err = k.Save(ctx, t, p)
 	}
 	if err == nil {
-		if left = cmp.Or(left, aloneIn(t.Dir, source)); left != "" {
+		if left = cmp.Or(left, holding(t.Dir), aloneIn(t.Dir, source)); left != "" {
 			err = errors.New(left)
 		}
 	}

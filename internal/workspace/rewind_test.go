@@ -2,9 +2,11 @@ package workspace
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -101,20 +103,20 @@ func TestRewind(t *testing.T) {
 		t.Fatalf("%+v, %+v", one, r.shelf.kept)
 	}
 
-	d, err := r.k.Differs(t.Context(), r.thread(), r.p, two, one, "")
+	d, err := r.k.Differs(t.Context(), Way{r.thread(), r.p, two, one}, "")
 	if err != nil || d.Lost.Count != 3 || len(d.Files) != 6 || d.Pushed != 0 || d.Alone != "" {
 		t.Errorf("the way back: %+v, %v", d, err)
 	}
-	if d, err := r.k.Differs(t.Context(), r.thread(), r.p, two, one, runGit(t, r.dir, "rev-parse", "HEAD~1")); err != nil || d.Pushed != 1 {
+	if d, err := r.k.Differs(t.Context(), Way{r.thread(), r.p, two, one}, runGit(t, r.dir, "rev-parse", "HEAD~1")); err != nil || d.Pushed != 1 {
 		t.Errorf("with a commit that was pushed: %+v, %v", d, err)
 	}
-	if _, err := r.k.Differs(t.Context(), r.thread(), r.p, two, State{Branch: strings.Repeat("ab", 20)}, ""); !errors.Is(err, gitdata.ErrGone) {
+	if _, err := r.k.Differs(t.Context(), Way{r.thread(), r.p, two, State{Branch: strings.Repeat("ab", 20)}}, ""); !errors.Is(err, gitdata.ErrGone) {
 		t.Errorf("to what is not there: %v", err)
 	}
 
 	back := func(key string, now, then State) {
 		t.Helper()
-		if told, err := r.k.Rewind(t.Context(), r.thread(), r.p, now, then, key); told != "" || err != nil {
+		if told, err := r.k.Rewind(t.Context(), key, Way{r.thread(), r.p, now, then}); told != "" || err != nil {
 			t.Fatal(told, err)
 		}
 		if left, err := filepath.Glob(r.dir + ".*"); err != nil || len(left) > 0 {
@@ -183,7 +185,7 @@ func TestRewindIsKilled(t *testing.T) {
 				t.Fatal(dir, err)
 			}
 			r.has(map[string]string{"kept": "two\n", "cache/big": "ignored\n"})
-			if told, err := r.k.Rewind(t.Context(), r.thread(), r.p, two, one, "k"); told != "" || err != nil {
+			if told, err := r.k.Rewind(t.Context(), "k", Way{r.thread(), r.p, two, one}); told != "" || err != nil {
 				t.Fatal(told, err)
 			}
 			r.has(map[string]string{"kept": "", "cache/big": "ignored\n"})
@@ -198,14 +200,14 @@ func TestRewindIsKilled(t *testing.T) {
 		r.commit("kept", "two\n")
 		r.write("cache/big", "ignored\n")
 		two := r.ends(2)
-		if _, err := r.k.Rewind(t.Context(), r.thread(), r.p, two, one, "x"); err != nil {
+		if _, err := r.k.Rewind(t.Context(), "x", Way{r.thread(), r.p, two, one}); err != nil {
 			t.Fatal(err)
 		}
 		was := r.dir + ".was-6b-" + two.git().Tree()
 		if err := errors.Join(os.Mkdir(was, 0o755), os.Rename(filepath.Join(r.dir, "cache"), filepath.Join(was, "cache"))); err != nil {
 			t.Fatal(err)
 		}
-		if told, err := r.k.Rewind(t.Context(), r.thread(), r.p, two, one, "k"); told != "" || err != nil {
+		if told, err := r.k.Rewind(t.Context(), "k", Way{r.thread(), r.p, two, one}); told != "" || err != nil {
 			t.Fatal(told, err)
 		}
 		r.has(map[string]string{"kept": "", "cache/big": "ignored\n"})
@@ -231,11 +233,11 @@ func TestRewindLosesNothing(t *testing.T) {
 	two := r.ends(2)
 
 	r.write("large", strings.Repeat("x", 17<<20))
-	if _, err := r.k.Rewind(t.Context(), r.thread(), r.p, two, one, "k0"); err == nil || !strings.Contains(err.Error(), "large") {
+	if _, err := r.k.Rewind(t.Context(), "k0", Way{r.thread(), r.p, two, one}); err == nil || !strings.Contains(err.Error(), "large") {
 		t.Errorf("a large file that differs: %v", err)
 	}
 	r.write("large", "small\n")
-	if told, err := r.k.Rewind(t.Context(), r.thread(), r.p, two, one, "k1"); told != "" || err != nil {
+	if told, err := r.k.Rewind(t.Context(), "k1", Way{r.thread(), r.p, two, one}); told != "" || err != nil {
 		t.Fatal(told, err)
 	}
 	r.has(map[string]string{"out": "first\n", ".git/modules/lib/HEAD": "ref\n"})
@@ -284,6 +286,174 @@ func TestRewindOfFurther(t *testing.T) {
 	}
 }
 
+// TestRewindOfTwo: if one of a thread's repositories cannot be taken back none is; else each is, and git is obeyed there as
+// before.
+func TestRewindOfTwo(t *testing.T) {
+	t.Parallel()
+	w := newTwo(t)
+	w.ends(1)
+	w.ends(2)
+	obeyed := func(when string) {
+		t.Helper()
+		if way := w.ways(2, 2)[0]; !w.k.Obeys(way.Thread, way.Project) {
+			t.Errorf("%s git is not obeyed in the further repository", when)
+		}
+	}
+	obeyed("before the rewind")
+	put(t, filepath.Join(w.dir, "committed"), strings.Repeat("x", 17<<20))
+	if _, err := w.k.Rewind(t.Context(), "k0", w.ways(2, 1)...); err == nil || errors.Is(err, ErrUnfinished) || !strings.Contains(err.Error(), "committed") {
+		t.Errorf("a large file that differs: %v", err)
+	}
+	put(t, filepath.Join(w.dir, "committed"), "2\n")
+	w.are("after a rewind that failed", 2)
+	if told, err := w.k.Rewind(t.Context(), "k1", w.ways(2, 1)...); told != "" || err != nil {
+		t.Fatal(told, err)
+	}
+	w.are("after the rewind", 1)
+	obeyed("after the rewind")
+	// What cannot be ended now, since one of them is taken back already, is no failure.
+	put(t, filepath.Join(w.dir, "committed"), strings.Repeat("x", 17<<20))
+	ways := w.ways(1, 2)
+	if _, err := w.k.Rewind(t.Context(), "k2", ways[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.k.Rewind(t.Context(), "k2", ways...); !errors.Is(err, ErrUnfinished) {
+		t.Errorf("the other one fails: %v", err)
+	}
+	put(t, filepath.Join(w.dir, "committed"), "1\n")
+	if told, err := w.k.Rewind(t.Context(), "k2", ways...); told != "" || err != nil {
+		t.Fatal(told, err)
+	}
+	w.are("after another try", 2)
+	// What is gone of a further one is left alone; what is gone of the thread's own is an error.
+	ways = w.ways(2, 1)
+	ways[0].Then.Branch = strings.Repeat("ab", 20)
+	if told, err := w.k.Rewind(t.Context(), "k3", ways...); told != "" || err != nil {
+		t.Fatal(told, err)
+	}
+	if own, lib := w.at("one is gone", ""), w.at("one is gone", "lib"); own != 1 || lib != 2 {
+		t.Errorf("its own is at %d, the other one at %d", own, lib)
+	}
+	ways = w.ways(1, 2)
+	ways[1].Then.Branch = strings.Repeat("ab", 20)
+	if _, err := w.k.Rewind(t.Context(), "k4", ways...); !errors.Is(err, gitdata.ErrGone) {
+		t.Errorf("its own is gone: %v", err)
+	}
+}
+
+// two is a thread with a further repository, lib, whose states are remembered.
+type two struct {
+	*roaming
+	states map[int64]map[string]State
+}
+
+func newTwo(t *testing.T) *two {
+	t.Helper()
+	w := &two{newRoaming(t), map[int64]map[string]State{}}
+	w.opens("at first")
+	for _, way := range w.ways(0, 0) {
+		put(t, filepath.Join(way.Thread.Dir, "cache"), "ignored\n")
+		put(t, filepath.Join(way.Thread.Dir, ".gitignore"), "cache\n.deckhand\n")
+		runGit(t, way.Thread.Dir, "add", ".gitignore")
+		runGit(t, way.Thread.Dir, "commit", "-q", "-m", "ignore")
+	}
+	return w
+}
+
+// ways are those of both from the end of a turn to that of another one.
+func (w *two) ways(now, then int64) []Way {
+	return waysOf(w.p, w.dir, w.states[now], w.states[then])
+}
+
+func waysOf(p Project, dir string, now, then map[string]State) (ways []Way) {
+	for _, p.Further = range []string{"lib", ""} {
+		ways = append(ways, Way{Thread{ID: 7, Branch: "deckhand/7", Dir: Within(dir, p.Further)}, p, now[p.Further], then[p.Further]})
+	}
+	return ways
+}
+
+// opens opens both folders.
+func (w *two) opens(what string) {
+	w.Helper()
+	w.dir = w.k.ownFolder(Thread{ID: 7}, w.p)
+	for _, way := range slices.Backward(w.ways(0, 0)) {
+		if dir, told, err := w.k.Open(w.Context(), way.Thread, way.Project); dir != way.Thread.Dir || err != nil {
+			w.Fatalf("%s: %s, %q, %v", what, dir, told, err)
+		}
+	}
+}
+
+// ends ends a turn that writes its number into both, committed and not.
+func (w *two) ends(turn int64) {
+	w.Helper()
+	for _, way := range w.ways(0, 0) {
+		dir := way.Thread.Dir
+		put(w, filepath.Join(dir, "committed"), fmt.Sprintln(turn))
+		put(w, filepath.Join(dir, "loose"), fmt.Sprintln(turn))
+		runGit(w, dir, "add", "committed")
+		runGit(w, dir, "commit", "-q", "-m", "turn")
+	}
+	w.keep(turn)
+}
+
+// keep remembers what both are as the states of a turn.
+func (w *two) keep(turn int64) {
+	w.Helper()
+	w.states[turn] = map[string]State{}
+	for _, way := range w.ways(0, 0) {
+		_, err := w.k.Save(w.Context(), way.Thread, way.Project)
+		if err = errors.Join(w.k.Publish(w.Context(), way.Thread, way.Project), err); err != nil {
+			w.Fatal(err)
+		}
+		source, err := gitdata.Open(w.k.source(way.Project))
+		if err != nil {
+			w.Fatal(err)
+		}
+		refs, err := source.Refs()
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.states[turn][way.Project.Further] = State{Turn: turn, Branch: refs["refs/heads/deckhand/7"], Saved: refs[savedRef(7)]}
+	}
+}
+
+// at is of which turn's end a repository's folder is.
+func (w *two) at(what, name string) (turn int64) {
+	w.Helper()
+	dir := Within(w.dir, name)
+	for file, want := range map[string]string{"committed": "", "loose": "", "cache": "ignored\n"} {
+		b, err := os.ReadFile(filepath.Join(dir, file))
+		if want == "" {
+			if n, _ := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); turn == 0 || turn == n {
+				turn = n
+				continue
+			}
+		}
+		if err != nil || string(b) != want {
+			w.Fatalf("%s: %s of %q is %q, %v", what, file, name, b, err)
+		}
+	}
+	if head := Head(dir); head != w.states[turn][name].Branch {
+		w.Errorf("%s: %q is at %s and not %s", what, name, head, w.states[turn][name].Branch)
+	}
+	return turn
+}
+
+// are checks that both are as at the end of a turn, and that nothing else is left.
+func (w *two) are(what string, turn int64) {
+	w.Helper()
+	for _, name := range []string{"", "lib"} {
+		if at := w.at(what, name); at != turn {
+			w.Errorf("%s: %q is at %d and not %d", what, name, at, turn)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(w.k.DataDir, "workspaces", "*", "*"))
+	within, err2 := os.ReadDir(filepath.Join(w.dir, Repositories))
+	if err = errors.Join(err, err2); err != nil || !slices.Equal(left, []string{w.dir}) || len(within) != 1 {
+		w.Errorf("%s: there are %v and %v, %v", what, left, within, err)
+	}
+}
+
 // TestStates: the newest are kept, one for each turn; of a turn after which something has changed the folder none is.
 // Too large to be kept off the machine, they are here.
 func TestStates(t *testing.T) {
@@ -293,7 +463,7 @@ func TestStates(t *testing.T) {
 	began := Head(r.dir)
 	r.commit("f", "0\n")
 	first := r.thread()
-	first.End = &End{Turn: 1, Began: began}
+	first.End = &End{Turn: 1, Began: map[string]string{"": began}}
 	if err := errors.Join(r.k.Publish(t.Context(), first, r.p), func() error { _, err := r.k.Save(t.Context(), first, r.p); return err }()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -127,7 +128,7 @@ func (k *Keeper) PutAway(ctx context.Context, t Thread, p Project) (stays string
 	if err != nil || left != "" {
 		return left, told, err
 	}
-	if alone := aloneIn(own, source); alone != "" {
+	if alone := cmp.Or(holding(own), aloneIn(own, source)); alone != "" {
 		return alone, told, nil
 	}
 	if err := writeWhole(k.savedIndex(t, p)+awaySuffix, time.Now().UTC().Format(time.RFC3339)+"\n"); err != nil {
@@ -136,12 +137,18 @@ func (k *Keeper) PutAway(ctx context.Context, t Thread, p Project) (stays string
 	return "", told, k.discard(own, p)
 }
 
-// aloneIn is what a folder's git folder has that is neither published nor saved, such as a stash; empty if nothing.
-func aloneIn(dir string, source gitdata.Repository) string {
+// holding says which further repository a thread's own folder has; empty if none. Those of the project's are put away
+// first.
+func holding(dir string) string {
 	within, _ := os.ReadDir(filepath.Join(dir, Repositories))
-	for _, d := range within { // those of the project's are put away first
+	for _, d := range within {
 		return "the repository " + filepath.Join(Repositories, d.Name()) + " is in it"
 	}
+	return ""
+}
+
+// aloneIn is what a folder's git folder has that is neither published nor saved, such as a stash; empty if nothing.
+func aloneIn(dir string, source gitdata.Repository) string {
 	gitDir := filepath.Join(dir, ".git")
 	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"} {
 		if _, err := os.Lstat(filepath.Join(gitDir, name)); err == nil {

@@ -3,8 +3,6 @@ package place
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -72,25 +70,6 @@ func (h *Host) Brings(ctx context.Context, p Project, kind string, fresh bool) (
 		folders = append(folders, trust.Folder(kind, p.Subdir))
 	}
 	return h.Keeper.Texts(ctx, p.space(threads.Thread{}), fresh, folders...)
-}
-
-// Differs implements [Machine].
-func (h *Host) Differs(ctx context.Context, t threads.Thread, p Project, now, then workspace.State) (d Differs, err error) {
-	forge := ""
-	if p.ReachesForge() {
-		ctx, cancel := context.WithTimeoutCause(ctx, branchTimeout, fmt.Errorf("no answer in %s", branchTimeout))
-		defer cancel()
-		refs, err := p.remote(p.Forge[0]).Refs(ctx, "refs/heads/"+t.Branch)
-		d.Unasked = err != nil
-		forge, _, _ = strings.Cut(strings.TrimSpace(refs), "\t")
-	}
-	d.Loss, err = h.Keeper.Differs(ctx, h.worksIn(t, p), p.space(t), now, then, forge)
-	return d, err
-}
-
-// Rewind implements [Machine].
-func (h *Host) Rewind(ctx context.Context, t threads.Thread, p Project, now, then workspace.State, key string) (told string, err error) {
-	return h.Keeper.Rewind(ctx, h.worksIn(t, p), p.space(t), now, then, key)
 }
 
 // Folders implements [Machine].

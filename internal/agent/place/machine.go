@@ -15,6 +15,7 @@ import (
 	"deckhand/internal/store/forges"
 	"deckhand/internal/store/threads"
 	"deckhand/internal/store/transcripts"
+	"deckhand/internal/store/work"
 	"deckhand/internal/transcript"
 	"deckhand/internal/workspace"
 )
@@ -81,16 +82,18 @@ type Machine interface {
 	// not save; its error is for them, too, or [threads.ErrFenced].
 	// It notes of what the folder is the state, unless end is nil.
 	Save(ctx context.Context, t threads.Thread, p Project, within time.Duration, end *workspace.End) (left string, err error)
-	// Differs and Rewind are about a state that was saved of the thread's folder; see [workspace.Keeper.Differs] and
-	// [workspace.Keeper.Rewind].
-	Differs(ctx context.Context, t threads.Thread, p Project, now, then workspace.State) (Differs, error)
-	Rewind(ctx context.Context, t threads.Thread, p Project, now, then workspace.State, key string) (told string, err error)
+	// Differs and Rewind are about states that were saved of the thread's repositories, by their short names; see
+	// [workspace.Keeper.Differs] and [workspace.Keeper.Rewind]. The thread's own is the first.
+	Differs(ctx context.Context, t threads.Thread, p Project, now, then map[string]work.State) ([]Differs, error)
+	Rewind(ctx context.Context, t threads.Thread, p Project, now, then map[string]work.State, key string) (told string, err error)
 }
 
-// Differs is what a rewind changes and takes away. Unasked says that the forge could not be asked what it has.
+// Differs is what a rewind changes in a repository, and takes away.
 type Differs struct {
 	workspace.Loss
-	Unasked bool
+	Of      string // its short name; empty for the project's own
+	Stays   bool   // it is left as it is, since its state of then is not kept
+	Unasked bool   // the forge could not be asked what it has
 }
 
 // Process is a session's CLI, initialized: what is needed of [*claude.Process],

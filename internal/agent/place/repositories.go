@@ -14,7 +14,9 @@ import (
 	"deckhand/internal/attachment"
 	"deckhand/internal/gateway/gitway"
 	"deckhand/internal/store/threads"
+	"deckhand/internal/store/work"
 	"deckhand/internal/workspace"
+	"deckhand/internal/workspace/gitdata"
 )
 
 // Repository is one that a project has beside its own. Each thread has a working tree of it, on a branch of the name
@@ -194,10 +196,11 @@ func (h *Host) Publish(ctx context.Context, t threads.Thread, p Project, within 
 func (h *Host) Save(ctx context.Context, t threads.Thread, p Project, within time.Duration, end *workspace.End) (left string, err error) {
 	var all []string
 	err = h.each(t, p, func(w workspace.Thread, q Project, s workspace.Project) error {
-		if w.Within = within; len(p.Further) == 0 { // a state is of one repository
-			w.End = end
-		}
+		w.Within, w.End = within, end
 		left, err := h.Keeper.Save(ctx, w, s)
+		if err != nil {
+			end = nil // where the thread's own has a state, the others have it
+		}
 		if left != "" {
 			all = append(all, q.about(left)...)
 		}
@@ -207,6 +210,55 @@ func (h *Host) Save(ctx context.Context, t threads.Thread, p Project, within tim
 		return err
 	})
 	return strings.Join(all, " "), err
+}
+
+// Differs implements [Machine].
+func (h *Host) Differs(ctx context.Context, t threads.Thread, p Project, now, then map[string]work.State) (all []Differs, err error) {
+	for _, q := range p.All() {
+		d := Differs{Of: q.Of}
+		way, kept, err := h.way(t, q, now, then)
+		if kept && err == nil {
+			forge := ""
+			if q.ReachesForge() {
+				ctx, cancel := context.WithTimeoutCause(ctx, branchTimeout, fmt.Errorf("no answer in %s", branchTimeout))
+				refs, err := q.remote(q.Forge[0]).Refs(ctx, "refs/heads/"+t.Branch)
+				cancel()
+				d.Unasked = err != nil
+				forge, _, _ = strings.Cut(strings.TrimSpace(refs), "\t")
+			}
+			d.Loss, err = h.Keeper.Differs(ctx, way, forge)
+		}
+		if d.Stays = !kept || q.Of != "" && errors.Is(err, gitdata.ErrGone); err != nil && !d.Stays {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+// way is a repository's from now to then; false if what it was then is not kept.
+func (h *Host) way(t threads.Thread, q Project, now, then map[string]work.State) (w workspace.Way, kept bool, err error) {
+	is, saved := now[q.Of]
+	to, kept := then[q.Of]
+	if kept && !saved {
+		err = fmt.Errorf("what is there now in the repository %s could not be saved", cmp.Or(q.Of, q.Name))
+	}
+	return workspace.Way{Thread: h.worksIn(t, q), Project: q.space(t), Now: workspace.State(is), Then: workspace.State(to)}, kept, err
+}
+
+// Rewind implements [Machine].
+func (h *Host) Rewind(ctx context.Context, t threads.Thread, p Project, now, then map[string]work.State, key string) (told string, err error) {
+	var ways []workspace.Way
+	for _, q := range slices.Backward(p.All()) {
+		way, kept, err := h.way(t, q, now, then)
+		if err != nil {
+			return "", err
+		}
+		if kept {
+			ways = append(ways, way)
+		}
+	}
+	return h.Keeper.Rewind(ctx, key, ways...)
 }
 
 // PutAway implements [Machine].

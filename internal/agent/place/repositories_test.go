@@ -164,6 +164,121 @@ func TestWorkInSeveralRepositories(t *testing.T) {
 	s.reads(s.lib("further"), "4\n")
 }
 
+// ends ends a turn: the states of its repositories are kept.
+func (s *several) ends(h *Host, turn int64) {
+	s.Helper()
+	err := h.Publish(s.Context(), s.t, s.p, time.Minute)
+	left, err2 := h.Save(s.Context(), s.t, s.p, time.Minute, &workspace.End{Turn: turn})
+	if err = errors.Join(err, err2); err != nil || left != "" {
+		s.Fatal(left, err)
+	}
+}
+
+// was are the states of then.
+func (s *several) was(turn int64) map[string]work.State {
+	then := map[string]work.State{}
+	for name, w := range s.works.rows {
+		for _, state := range w.States {
+			if state.Turn == turn {
+				then[name] = state
+			}
+		}
+	}
+	return then
+}
+
+// commits commits a file in a repository of the thread.
+func (s *several) commits(dir, name, text string) {
+	s.Helper()
+	s.writes(filepath.Join(dir, name), text)
+	s.Git(dir, "add", name)
+	s.Git(dir, "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", name)
+}
+
+// TestRewindInSeveralRepositories: what a rewind takes away is told of each, with what each one's forge has. One that has
+// come later stays, as one that has not changed, and one that is not the project's any more.
+func TestRewindInSeveralRepositories(t *testing.T) {
+	t.Setenv(forgetest.TokenEnv, forgetest.Password)
+	s := newSeveral(t)
+	s.p.Access, s.p.Forge = gitway.Access{TokenEnv: forgetest.TokenEnv}, []string{s.URL("web")}
+	s.p.Repo, s.p.Further[0].Repo = s.URL("web"), s.URL("other")
+	for _, name := range []string{"gone", "new", "same"} {
+		s.Git("", "clone", "-q", "--bare", s.Bare("other"), s.Bare(name))
+	}
+	s.p.Further = append(s.p.Further, Repository{Name: "gone", Repo: s.Bare("gone")}, Repository{Name: "same", Repo: s.Bare("same")})
+	h := s.machine("a")
+	s.opens(h)
+	own, within := s.t.Workspace, func(name string) string { return workspace.Within(s.t.Workspace, name) }
+	s.commits(own, "one", "own\n")
+	s.commits(within("lib"), "one", "lib\n")
+	s.ends(h, 1)
+
+	s.p.Further[1] = Repository{Name: "new", Repo: s.Bare("new")}
+	s.opens(h)
+	s.commits(within("lib"), "two", "lib\n")
+	s.Git(within("lib"), "push", "-q", s.Bare("other"), "HEAD:refs/heads/"+s.t.Branch)
+	s.commits(within("lib"), "three", "lib\n")
+	for _, name := range []string{"", "lib", "new", "gone"} {
+		s.writes(filepath.Join(within(name), "loose"), "two\n")
+	}
+	s.ends(h, 2)
+	now, then := s.was(2), s.was(1)
+	delete(then, "gone")
+	all, err := h.Differs(t.Context(), s.t, s.p, now, then)
+	if err != nil || len(all) != 4 {
+		t.Fatal(all, err)
+	}
+	if d := all[0]; d.Of != "" || len(d.Files) != 1 || d.Lost.Count != 0 || d.Alone != "" || d.Stays || d.Unasked {
+		t.Errorf("of its own: %+v", d)
+	}
+	if d := all[1]; d.Of != "lib" || len(d.Files) != 3 || d.Lost.Count != 2 || d.Pushed != 1 || d.Stays || d.Unasked {
+		t.Errorf("of lib: %+v", d)
+	}
+	if d := all[2]; d.Of != "new" || !d.Stays || len(d.Files) != 0 {
+		t.Errorf("of one that has come later: %+v", d)
+	}
+	if d := all[3]; d.Of != "same" || d.Stays || len(d.Files) != 0 || d.Lost.Count != 0 {
+		t.Errorf("of one that has not changed: %+v", d)
+	}
+	if _, err := h.Differs(t.Context(), s.t, s.p, map[string]work.State{"": now[""]}, then); err == nil || err.Error() != "what is there now in the repository lib could not be saved" {
+		t.Errorf("of what was not saved: %v", err)
+	}
+	unknown := map[string]work.State{"": then[""], "lib": {Turn: 1, Branch: strings.Repeat("ab", 20)}}
+	if all, err := h.Differs(t.Context(), s.t, s.p, now, unknown); err != nil || !all[1].Stays {
+		t.Errorf("of what is not there any more: %+v, %v", all, err)
+	}
+
+	for range 2 {
+		if told, err := h.Rewind(t.Context(), s.t, s.p, now, then, "k"); told != "" || err != nil {
+			t.Fatal(told, err)
+		}
+	}
+	for name, want := range map[string]string{"": "", "lib": "", "new": "two\n", "gone": "two\n"} {
+		if b, _ := os.ReadFile(filepath.Join(within(name), "loose")); string(b) != want {
+			t.Errorf("in %q loose is %q", name, b)
+		}
+	}
+	s.reads(filepath.Join(own, "one"), "own\n")
+	s.reads(s.lib("one"), "lib\n")
+	if got := s.Git(within("lib"), "rev-parse", "HEAD"); strings.TrimSpace(got) != then["lib"].Branch {
+		t.Errorf("lib is at %s", got)
+	}
+	s.ends(h, 1)
+	if told, err := h.Rewind(t.Context(), s.t, s.p, s.was(1), now, "back"); told != "" || err != nil {
+		t.Fatal(told, err)
+	}
+	s.reads(s.lib("three"), "lib\n")
+	s.reads(filepath.Join(own, "loose"), "two\n")
+
+	// Of a turn whose work in one of them is not kept, there is no state.
+	if err := os.Remove(filepath.Join(within("lib"), ".git/HEAD")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Save(t.Context(), s.t, s.p, time.Minute, &workspace.End{Turn: 3}); err == nil || len(s.was(3)) != 2 || s.was(3)[""].Branch != "" {
+		t.Errorf("%v, and the states are %+v", err, s.was(3))
+	}
+}
+
 // TestAFurtherRepositoryOfASessionsMaking: what a session has put where a repository is to be is no place for it, and
 // git there obeys it only by a decision.
 func TestAFurtherRepositoryOfASessionsMaking(t *testing.T) {

@@ -38,7 +38,7 @@ const (
 	Web           Kind = "web"            // what a session reached since the last such row: visits (host, up, down, connections, refused)
 	Steered       Kind = "steered"        // a person chose how a thread's work is done: what (model, effort, mode, an MCP server), value, before
 	Forked        Kind = "forked"         // a person began a thread with the conversation and the files of another: from, session, parent
-	Rewound       Kind = "rewound"        // a person took a thread back to the end of a turn: to, from (turns), session, before, branch, saved (commits)
+	Rewound       Kind = "rewound"        // a person took a thread back to the end of a turn: to, from (turns), session, before, states (commits of each repository)
 	Bound         Kind = "bound"          // an admin chose in Slack which project a channel works on: channel, project (empty for none), before
 	Setup         Kind = "setup"          // a project's setup has run in a thread's folder: run, status, signal, ms
 	Git           Kind = "git"            // a fetch or a push: act, repository, bytes, wanted (objects), refs (ref, old, new, refused), refused, tool_use
