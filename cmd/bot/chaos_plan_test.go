@@ -23,6 +23,7 @@ type chaosPlan struct {
 	replicas  int
 	postgres  bool // one of the history's own, which may be killed
 	sandboxed bool // the threads of shop
+	further   bool // tree has a further repository, lib
 	idle      time.Duration
 	slots     int
 	settings  []string      // of the bots, beside those that all have

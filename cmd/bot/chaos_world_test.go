@@ -147,6 +147,7 @@ commit)
 		rm -f full.txt; exit 1
 	} ;;
 loose) echo "$2" >>loose.txt ;;
+further) (cd .deckhand/repos/lib && echo "$2" >>notes.txt && git add notes.txt && git -c user.name=a -c user.email=a@example.com commit -qm "$2" && echo "$2" >>loose.txt) || exit 1 ;;
 look) say found "$1" "$2" "$(git log --format=%%s | tr '\n' ' ') $(cat loose.txt 2>/dev/null | tr '\n' ' ')"; exit ;;
 esac
 [ -z "$3" ] || sleep "$3"
@@ -179,19 +180,27 @@ func (c *chaos) furnish() {
 	if c.plan.sandboxed && strings.HasPrefix(demoSandbox(c.t.Context()), "sandbox: bwrap") {
 		shutIn = "bwrap"
 	}
+	repos := ""
+	if c.plan.further {
+		lib := filepath.Join(c.dir, "lib.git")
+		if out, err := exec.CommandContext(c.t.Context(), "git", "clone", "-q", "--bare", filepath.Join(c.dir, "tree"), lib).CombinedOutput(); err != nil {
+			c.t.Fatalf("%v: %s", err, out)
+		}
+		repos = fmt.Sprintf(", repos: {lib: %q}", lib)
+	}
 	var free []string
 	for _, script := range []string{"./run.sh", c.script(tree)} {
-		for _, verb := range []string{"free", "commit", "loose", "look", "sub"} {
+		for _, verb := range []string{"free", "commit", "loose", "further", "look", "sub"} {
 			free = append(free, fmt.Sprintf("%q", "Bash("+script+" "+verb+" **)"))
 		}
 	}
 	config := fmt.Sprintf(`projects:
   shop: {dir: %q, sandbox: %s}
-  tree: {dir: %q, workspace: worktree, sandbox: none}
+  tree: {dir: %q, workspace: worktree, sandbox: none%s}
 channels: {%s: shop, %s: tree}
 roles: {admins: [%s], approvers: [%s], users: [%s]}
 policy: {rules: [{allow: [%s]}]}
-`, filepath.Join(c.dir, "shop"), shutIn, filepath.Join(c.dir, "tree"), shop, tree, ada, slack.GroupApprovers, slack.GroupEngineers, strings.Join(free, ", "))
+`, filepath.Join(c.dir, "shop"), shutIn, filepath.Join(c.dir, "tree"), repos, shop, tree, ada, slack.GroupApprovers, slack.GroupEngineers, strings.Join(free, ", "))
 	if err := os.WriteFile(filepath.Join(c.dir, "deckhand.yaml"), []byte(config), 0o600); err != nil {
 		c.t.Fatal(err)
 	}

@@ -25,12 +25,15 @@ type rewound struct {
 	n      int
 }
 
-// begins begins it with a turn that leaves a commit and a file.
+// inLib is where the threads' working trees of the project's further repository are.
+const inLib = ".deckhand/repos/lib/"
+
+// begins begins it with a turn that leaves a commit and a file in both of its repositories.
 func begins(t *testing.T) *rewound {
 	t.Helper()
-	r := &rewound{chaos: newChaos(t, chaosPlan{replicas: 1, idle: 30 * time.Minute, slots: 20})}
+	r := &rewound{chaos: newChaos(t, chaosPlan{replicas: 1, idle: 30 * time.Minute, slots: 20, further: true})}
 	r.DatabaseURL = r.directly
-	r.thread = r.work("@deckhand ", r.run("commit", "one"), r.run("loose", "a"))
+	r.thread = r.work("@deckhand ", r.run("commit", "one"), r.run("loose", "a"), r.run("further", "one"))
 	return r
 }
 
@@ -88,7 +91,7 @@ func (r *rewound) has(thread, subjects string, files map[string]string) {
 func (r *rewound) saved() {
 	r.t.Helper()
 	r.eventually("the work to be saved", func() bool {
-		return r.count(`SELECT count(*) FROM work w JOIN threads t ON t.id = w.thread_id WHERE t.thread_ts = '`+r.thread+`'
+		return r.count(`SELECT count(*) FROM work w JOIN threads t ON t.id = w.thread_id WHERE w.repository = '' AND t.thread_ts = '`+r.thread+`'
 			AND w.states @> jsonb_build_array(jsonb_build_object('turn', (SELECT max(id) FROM turns WHERE thread_id = t.id)))`) == 1
 	})
 }
@@ -112,7 +115,7 @@ func TestRewind(t *testing.T) {
 	dir := r.text(`SELECT workspace FROM threads`)
 	notes := filepath.Join(dir, "notes.txt")
 	edited := r.post(linus, tree, r.thread, strings.Join([]string{
-		r.run("commit", "two"), r.run("loose", "b"), `tool: Read {"file_path":"` + notes + `"}`,
+		r.run("commit", "two"), r.run("loose", "b"), r.run("further", "two"), `tool: Read {"file_path":"` + notes + `"}`,
 		`tool: Edit {"file_path":"` + notes + `","old_string":"one","new_string":"ONE"}`, "say: answer-0002",
 	}, "\n"))
 	r.n = 2
@@ -123,7 +126,7 @@ func TestRewind(t *testing.T) {
 	r.click(grace, tree, card.TS, "approve")
 	r.done(tree, r.thread, edited)
 	r.saved()
-	two := map[string]string{"notes.txt": "ONE\ntwo\n", "loose.txt": "a\nb\n"}
+	two := map[string]string{"notes.txt": "ONE\ntwo\n", "loose.txt": "a\nb\n", inLib + "notes.txt": "one\ntwo\n", inLib + "loose.txt": "one\ntwo\n"}
 	r.has(r.thread, "two one start", two)
 
 	r.post(mallory, tree, r.thread, "@deckhand rewind")
@@ -131,7 +134,7 @@ func TestRewind(t *testing.T) {
 	r.post(linus, tree, r.thread, "@deckhand rewind")
 	r.choose("Before which message", "say:0")
 	shown := r.says(tree, r.thread, "would change this; nothing is changed yet")
-	for _, want := range []string{"Files: 2, +1 −3 lines.", "notes.txt +1 −2", "loose.txt +0 −1", "Commits that leave the branch: 1.", "two", "Rewind 2 files and drop 1 commit"} {
+	for _, want := range []string{"Files: 2, +1 −3 lines.", "notes.txt +1 −2", "loose.txt +0 −1", "Commits that leave the branch: 1.", "two", "In the repository lib:", "Files: 2, +0 −2 lines.", "Rewind 4 files and drop 2 commits"} {
 		if !strings.Contains(shown.all(), want) {
 			t.Errorf("the dry run does not say %q:\n%s", want, shown.all())
 		}
@@ -143,7 +146,7 @@ func TestRewind(t *testing.T) {
 	r.click(linus, tree, shown.TS, "say:0")
 	r.says(tree, r.thread, "took this thread back to before")
 	r.says(tree, r.thread, "Nothing was rewound: this thread has gone on since")
-	one := map[string]string{"notes.txt": "one\n", "loose.txt": "a\n"}
+	one := map[string]string{"notes.txt": "one\n", "loose.txt": "a\n", inLib + "notes.txt": "one\n", inLib + "loose.txt": "one\n"}
 	r.has(r.thread, "one start", one)
 	r.goesOn(r.thread, 1)
 
@@ -161,8 +164,8 @@ func TestRewind(t *testing.T) {
 	r.find(tree, r.thread, "what that changes", func(m message) bool {
 		return strings.Contains(m.all(), "goes") && strings.Contains(m.all(), "Commits that leave the branch: 1.")
 	})
-	r.confirms("Rewind 2 files and drop 1 commit", 2)
-	r.has(r.thread, "start", map[string]string{"notes.txt": "", "loose.txt": ""})
+	r.confirms("Rewind 4 files and drop 2 commits", 2)
+	r.has(r.thread, "start", map[string]string{"notes.txt": "", "loose.txt": "", inLib + "notes.txt": "", inLib + "loose.txt": ""})
 	r.goesOn(r.thread)
 	for i := range 2 {
 		r.post(linus, tree, r.thread, "@deckhand rewind back")
@@ -192,7 +195,7 @@ func TestRewindKilled(t *testing.T) {
 	t.Parallel()
 	r := begins(t)
 	defer r.stop()
-	r.work("", r.run("commit", "two"), r.run("loose", "b"))
+	r.work("", r.run("commit", "two"), r.run("loose", "b"), r.run("further", "two"))
 	db, err := pgx.Connect(t.Context(), r.directly)
 	if err != nil {
 		t.Fatal(err)
@@ -225,13 +228,13 @@ func TestRewindKilled(t *testing.T) {
 	r.n++
 	r.comeBack(r.replicas[0])
 	r.says(tree, r.thread, "took this thread back to before")
-	r.has(r.thread, "one start", map[string]string{"notes.txt": "one\n", "loose.txt": "a\n"})
+	r.has(r.thread, "one start", map[string]string{"notes.txt": "one\n", "loose.txt": "a\n", inLib + "notes.txt": "one\n", inLib + "loose.txt": "one\n"})
 	r.says(tree, r.thread, "answer-0003")
 	r.doneWithAll()
 	if seen := r.seen(); !slices.Equal(seen, []string{"answer-0001", "answer-0003"}) {
 		t.Errorf("the model was shown %v", seen)
 	}
-	if left, err := filepath.Glob(dir + ".*"); err != nil || len(left) != 0 {
+	if left, err := filepath.Glob(filepath.Dir(dir) + "*/*.*"); err != nil || len(left) != 0 {
 		t.Errorf("%v, %v are left", left, err)
 	}
 }
