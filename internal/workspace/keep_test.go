@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"deckhand/internal/waittest"
 )
 
 // memory is a shelf in memory.
@@ -101,7 +103,7 @@ func (r *roaming) goOn(machine string) []string {
 }
 
 func (r *roaming) thread() Thread {
-	return Thread{ID: 7, Branch: "deckhand/7", Dir: r.dir, Shelf: r.shelf}
+	return Thread{ID: 7, Branch: "deckhand/7", Dir: r.dir, Shelf: r.shelf, Within: waittest.Limit}
 }
 
 func (r *roaming) endTurn(want string) {
@@ -374,7 +376,7 @@ func TestAForkTakesAFreeName(t *testing.T) {
 	r.write("loose", "l\n")
 	r.endTurn("")
 	theirs := r.hut.commit("deckhand/8", "theirs")
-	fork := Thread{ID: 8, Branch: "deckhand/8", Forked: "deckhand/7", Shelf: r.shelf}
+	fork := Thread{ID: 8, Branch: "deckhand/8", Forked: "deckhand/7", Shelf: r.shelf, Within: waittest.Limit}
 	r.k.kept(r.p).began = time.Time{}
 	_, _, err := r.k.Open(t.Context(), fork, r.p)
 	taken, ok := errors.AsType[*TakenError](err)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"deckhand/internal/needtest"
+	"deckhand/internal/waittest"
 )
 
 // act is what a bot does that is killed meanwhile.
@@ -38,7 +39,7 @@ func play(text string) error {
 		return err
 	}
 	ctx, k := context.Background(), &Keeper{DataDir: a.Data}
-	t := Thread{ID: a.Thread, Branch: fmt.Sprintf("deckhand/%d", a.Thread), Dir: a.Dir, Elsewhere: a.Elsewhere, Shelf: folderShelf(a.Shelf)}
+	t := Thread{Within: waittest.Limit, ID: a.Thread, Branch: fmt.Sprintf("deckhand/%d", a.Thread), Dir: a.Dir, Elsewhere: a.Elsewhere, Shelf: folderShelf(a.Shelf)}
 	switch a.What {
 	case "end":
 		if err := k.Publish(ctx, t, a.Project); err != nil {

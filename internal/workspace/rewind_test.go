@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"deckhand/internal/waittest"
 	"deckhand/internal/workspace/gitdata"
 )
 
@@ -367,7 +368,7 @@ func (w *two) ways(now, then int64) []Way {
 
 func waysOf(p Project, dir string, now, then map[string]State) (ways []Way) {
 	for _, p.Further = range []string{"lib", ""} {
-		ways = append(ways, Way{Thread{ID: 7, Branch: "deckhand/7", Dir: Within(dir, p.Further)}, p, now[p.Further], then[p.Further]})
+		ways = append(ways, Way{Thread{Within: waittest.Limit, ID: 7, Branch: "deckhand/7", Dir: Within(dir, p.Further)}, p, now[p.Further], then[p.Further]})
 	}
 	return ways
 }

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"deckhand/internal/waittest"
 )
 
 // hut is a forge, somebody's clone of it, and a bot with a project of it.
@@ -48,7 +50,7 @@ func (u *hut) commit(branch, file string) string {
 // begin makes a thread's folder, long after the last one was made.
 func (u *hut) begin(id int64, dir string) (Thread, []string) {
 	u.Helper()
-	t := Thread{ID: id, Branch: fmt.Sprintf("deckhand/%d", id), Dir: dir}
+	t := Thread{Within: waittest.Limit, ID: id, Branch: fmt.Sprintf("deckhand/%d", id), Dir: dir}
 	u.k.kept(u.p).began = time.Time{}
 	made, told, err := u.k.Open(u.Context(), t, u.p)
 	if err != nil {

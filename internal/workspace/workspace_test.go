@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"deckhand/internal/waittest"
 )
 
 // put writes a file.
@@ -57,7 +59,7 @@ func TestEveryThreadHasAGitFolderOfItsOwn(t *testing.T) {
 		if err := p.Check(ctx, k.DataDir); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 		}
-		one, two := Thread{ID: 1, Branch: "deckhand/1"}, Thread{ID: 2, Branch: "deckhand/2"}
+		one, two := Thread{Within: waittest.Limit, ID: 1, Branch: "deckhand/1"}, Thread{Within: waittest.Limit, ID: 2, Branch: "deckhand/2"}
 		for _, thread := range []*Thread{&one, &two} {
 			var err error
 			if thread.Dir, _, err = k.Open(ctx, *thread, p); err != nil {
