@@ -91,6 +91,6 @@ const drawn = `(() => {
 		context.fillText(char, 2, 26);
 		return context.getImageData(0, 0, 32, 32).data.join();
 	};
-	const missing = draw('😀') === draw('\u{10FFFD}') && draw('✅') === draw('\u{10FFFD}');
+	const missing = draw('✅') === draw('\u{10FFFD}'); // some fonts have 😀 alone
 	return document.querySelector('[data-testid="thread"]').innerText.includes(missing ? '[done] a thread' : '✅ a thread');
 })()`
