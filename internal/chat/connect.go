@@ -86,7 +86,7 @@ func (a connector) onConnectClick(ctx context.Context, in *Incoming) (outcome st
 	}
 	code, address, wait, err := a.c.Accounts.Begin(ctx, site)
 	if err != nil {
-		a.Answer(in, err.Error()+".")
+		a.Answer(in, notConnected(err))
 		return "no code", nil
 	}
 	if err := a.open(ctx, in, view.ConnectByCode{Host: site.Host(), Address: address, Code: code}); err != nil {
@@ -98,7 +98,7 @@ func (a connector) onConnectClick(ctx context.Context, in *Incoming) (outcome st
 		defer cancel()
 		t, err := wait(ctx)
 		if err != nil {
-			a.TellPerson(user, err.Error()+".")
+			a.TellPerson(user, notConnected(err))
 			return
 		}
 		a.bind(context.WithoutCancel(ctx), site, user, t)
@@ -123,7 +123,7 @@ func (a connector) onConnectSubmission(ctx context.Context, in *Incoming) (outco
 	t := &oauth2.Token{AccessToken: token}
 	if agreed {
 		if site, t, err = a.c.Accounts.Redeem(ctx, site, a.self.Team, who.UserID, kept, token); err != nil {
-			a.TellPerson(who.UserID, err.Error()+".")
+			a.TellPerson(who.UserID, notConnected(err))
 			return "did not connect", nil
 		}
 	}
@@ -134,7 +134,7 @@ func (a connector) onConnectSubmission(ctx context.Context, in *Incoming) (outco
 func (a connector) bind(ctx context.Context, site accounts.Site, user string, t *oauth2.Token) {
 	login, err := a.c.Accounts.Bind(ctx, site, a.self.Team, user, t)
 	if err != nil {
-		a.TellPerson(user, err.Error()+".")
+		a.TellPerson(user, notConnected(err))
 		return
 	}
 	does := "Pull requests that you ask for are opened, merged and answered by that account."
@@ -143,6 +143,9 @@ func (a connector) bind(ctx context.Context, site accounts.Site, user string, t 
 	}
 	a.TellPerson(user, "You are connected to "+site.Host()+" as "+login+". "+does+" Write “disconnect” to end that.")
 }
+
+// notConnected is what a person is told of an error of accounts, which is a sentence without its end.
+func notConnected(err error) string { return "Not connected: " + err.Error() + "." }
 
 // onDisconnectClick ends a connection of whoever pressed: whose it is, no button says.
 func (a connector) onDisconnectClick(ctx context.Context, in *Incoming) (outcome string, err error) {
