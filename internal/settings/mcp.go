@@ -126,16 +126,18 @@ func (v *validation) mcpPerson(at string, s mcpYAML, credentials map[string]bool
 	}
 	addresses := map[string]string{"device_url": c.DeviceURL, "token_url": c.TokenURL, "user_url": c.UserURL, "revoke_url": c.RevokeURL}
 	for _, name := range sorted(addresses) {
-		switch {
-		case addresses[name] == "" && (name == "revoke_url" || c.DeviceURL+c.TokenURL+c.UserURL+c.RevokeURL == ""):
-		case addresses[name] == "" && c.ClientID == "": // it is said of the others
-		case c.ClientID == "":
-			v.add(at+".connect."+name, "this is for an OAuth app; add its client_id, or leave it out, and the bot asks the server for its OAuth")
-		case addresses[name] == "":
-			v.add(at+".connect", "the device flow takes device_url, token_url and user_url (which says whose a token is); without any of them the bot asks the server for its OAuth")
-		case !accounts.Secure(addresses[name]):
+		if a := addresses[name]; a != "" && !accounts.Secure(a) {
 			v.add(at+".connect."+name, "this is not an https address; write one such as https://example.com/oauth/token")
 		}
+	}
+	device := c.DeviceURL+c.TokenURL+c.UserURL+c.RevokeURL != ""
+	switch {
+	case device && (c.ClientID == "" || c.DeviceURL == "" || c.TokenURL == "" || c.UserURL == ""):
+		v.add(at+".connect", "the device flow takes client_id, device_url, token_url and user_url (which says whose a token is); without the addresses the bot asks the server for its OAuth")
+	case c.TokenPage != "" && (device || c.ClientID != ""):
+		v.add(at+".connect.token_page", "people enter a token or connect by an OAuth app; leave one of them out")
+	case c.ClientSecretEnv != "" && c.ClientID == "":
+		v.add(at+".connect.client_secret_env", "this is the secret of an OAuth app; add its client_id, or leave it out")
 	}
 	if u, err := url.Parse(c.TokenPage); c.TokenPage != "" && (err != nil || u.Host == "" || u.Scheme != "https") {
 		v.add(at+".connect.token_page", "this is not an https address; write the page where people make a token")
