@@ -215,25 +215,34 @@ func (h *Host) Save(ctx context.Context, t threads.Thread, p Project, within tim
 // Differs implements [Machine].
 func (h *Host) Differs(ctx context.Context, t threads.Thread, p Project, now, then map[string]work.State) (all []Differs, err error) {
 	for _, q := range p.All() {
-		d := Differs{Of: q.Of}
 		way, kept, err := h.way(t, q, now, then)
+		d := Differs{Of: q.Of, Stays: !kept}
 		if kept && err == nil {
-			forge := ""
-			if q.ReachesForge() {
-				ctx, cancel := context.WithTimeoutCause(ctx, branchTimeout, fmt.Errorf("no answer in %s", branchTimeout))
-				refs, err := q.remote(q.Forge[0]).Refs(ctx, "refs/heads/"+t.Branch)
-				cancel()
-				d.Unasked = err != nil
-				forge, _, _ = strings.Cut(strings.TrimSpace(refs), "\t")
-			}
+			var forge string
+			forge, d.Unasked = q.atForge(ctx, t.Branch)
 			d.Loss, err = h.Keeper.Differs(ctx, way, forge)
 		}
-		if d.Stays = !kept || q.Of != "" && errors.Is(err, gitdata.ErrGone); err != nil && !d.Stays {
+		if q.Of != "" && errors.Is(err, gitdata.ErrGone) {
+			d.Stays, err = true, nil
+		}
+		if err != nil {
 			return nil, err
 		}
 		all = append(all, d)
 	}
 	return all, nil
+}
+
+// atForge is the commit that the forge's branch of a name has; empty for none. unasked says that the forge did not answer.
+func (p Project) atForge(ctx context.Context, branch string) (commit string, unasked bool) {
+	if !p.ReachesForge() {
+		return "", false
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, branchTimeout, fmt.Errorf("no answer in %s", branchTimeout))
+	defer cancel()
+	refs, err := p.remote(p.Forge[0]).Refs(ctx, "refs/heads/"+branch)
+	commit, _, _ = strings.Cut(strings.TrimSpace(refs), "\t")
+	return commit, err != nil
 }
 
 // way is a repository's from now to then; false if what it was then is not kept.
