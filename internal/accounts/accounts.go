@@ -105,7 +105,7 @@ func (s *Service) Bind(ctx context.Context, site Site, team, user string, t *oau
 	}
 	if named := s.Logins[user][host]; named == "" || !strings.EqualFold(named, me.Login) {
 		if named != "" {
-			return "", fmt.Errorf("this is the account %s at %s, and deckhand.yaml says that yours is %s. Nothing was connected", me.Login, host, named)
+			return "", fmt.Errorf("this is the account %s at %s, and deckhand.yaml says that yours is %s", me.Login, host, named)
 		}
 		emails, err := forge.Emails(ctx, config)
 		if err != nil {
@@ -113,7 +113,7 @@ func (s *Service) Bind(ctx context.Context, site Site, team, user string, t *oau
 		}
 		mine := s.EmailOf(ctx, user)
 		if mine == "" || !slices.ContainsFunc(emails, func(e string) bool { return strings.EqualFold(e, mine) }) {
-			return "", fmt.Errorf("nothing shows that the account %s at %s is yours: none of its verified addresses is the one of your Slack profile, and deckhand.yaml does not name it. An admin can: people: {%s: {accounts: {%s: %s}}}. Nothing was connected", me.Login, host, user, host, me.Login)
+			return "", fmt.Errorf("nothing shows that the account %s at %s is yours: none of its verified addresses is the one of your Slack profile, and deckhand.yaml does not name it. An admin can: people: {%s: {accounts: {%s: %s}}}", me.Login, host, user, host, me.Login)
 		}
 	}
 	return me.Login, s.keep(ctx, forges.Connection{TeamID: team, UserID: user, Host: host, Account: me.ID, Login: me.Login}, t, nil)
@@ -124,7 +124,7 @@ func (s *Service) keep(ctx context.Context, c forges.Connection, t *oauth2.Token
 	s.Key.seal(&c, t, by)
 	switch err := s.Store.Connect(ctx, c); {
 	case errors.Is(err, forges.ErrTaken):
-		return fmt.Errorf("the account %s at %s is connected by somebody else here. Nothing was connected", c.Login, c.Host)
+		return fmt.Errorf("the account %s at %s is connected by somebody else here", c.Login, c.Host)
 	case err != nil:
 		s.Log.Error("connect an account", zap.String("user", c.UserID), zap.Error(err))
 		return errors.New("the connection could not be written down. Try again later")

@@ -244,9 +244,9 @@ func (s *Service) Redeem(ctx context.Context, site Site, team, user, kept, paste
 	case used:
 		return site, nil, fmt.Errorf("this form has connected you to %s already. Write “connect” for another one", host)
 	case said.Get("state") != a.State:
-		return site, nil, errors.New("that address is not from the link in this form. Nothing was connected. Write “connect” to try again")
+		return site, nil, errors.New("that address is not from the link in this form. Write “connect” to try again")
 	case iss != a.Issuer && (iss != "" || a.SendsIss):
-		return site, nil, fmt.Errorf("that address does not say that it is from the OAuth of %s. Nothing was connected. Write “connect” to try again, and paste the whole address", host)
+		return site, nil, fmt.Errorf("that address does not say that it is from the OAuth of %s. Write “connect” to try again, and paste the whole address", host)
 	case no == "access_denied":
 		return site, nil, site.denied()
 	case no != "" || said.Get("code") == "":
@@ -260,5 +260,5 @@ func (s *Service) Redeem(ctx context.Context, site Site, team, user, kept, paste
 }
 
 func (s Site) denied() error {
-	return fmt.Errorf("%s was told not to connect. Nothing has changed", s.Host())
+	return fmt.Errorf("%s was told not to connect", s.Host())
 }

@@ -254,7 +254,7 @@ func TestAnAddressThatIsNoneOfTheForms(t *testing.T) {
 		"another server":     {"T1", "UADA", kept, with("iss", "https://evil.example"), "does not say that it is from the OAuth of"},
 		"no server":          {"T1", "UADA", kept, with("iss", ""), "does not say that it is from the OAuth of"},
 		"a code alone":       {"T1", "UADA", kept, good.Get("code"), "paste the whole address"},
-		"denied":             {"T1", "UADA", kept, with("code", "", "error", "access_denied"), "was told not to connect. Nothing has changed"},
+		"denied":             {"T1", "UADA", kept, with("code", "", "error", "access_denied"), "was told not to connect"},
 		"another error":      {"T1", "UADA", kept, with("code", "", "error", "<!channel>"), "did not connect (it gives no reason)"},
 		"no code":            {"T1", "UADA", kept, with("code", ""), "did not connect"},
 		"another's code":     {"T1", "UADA", kept, with("code", h.agrees(t, other).Get("code")), "did not connect (invalid_grant)"},

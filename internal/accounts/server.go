@@ -40,11 +40,11 @@ func (s *Service) bindServer(ctx context.Context, site Site, team, user string, 
 	if !site.EntersToken() {
 		who, err := site.whose(ctx, t)
 		if err != nil {
-			return "", fmt.Errorf("%s did not say whose token this is. Nothing was connected", host)
+			return "", fmt.Errorf("%s did not say whose token this is", host)
 		}
 		mine := s.EmailOf(ctx, user)
 		if who.Subject == "" || !who.Verified || mine == "" || !strings.EqualFold(who.Email, mine) {
-			return "", fmt.Errorf("nothing shows that the account at %s is yours: its verified address is not the one of your Slack profile. Nothing was connected", host)
+			return "", fmt.Errorf("nothing shows that the account at %s is yours: its verified address is not the one of your Slack profile", host)
 		}
 		login, whose = who.Email, who.Subject
 	}
