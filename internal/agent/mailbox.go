@@ -43,12 +43,12 @@ type mailbox struct {
 
 func newMailbox() *mailbox { return &mailbox{signal: make(chan struct{}, 1)} }
 
-func (b *mailbox) put(l message) {
+func (b *mailbox) put(m message) {
 	b.mu.Lock()
-	if l.kind == messageWake {
+	if m.kind == messageWake {
 		b.wake = true
 	} else {
-		b.messages = append(b.messages, l)
+		b.messages = append(b.messages, m)
 	}
 	b.mu.Unlock()
 	select {
@@ -75,5 +75,5 @@ func (b *mailbox) take() []message {
 func (b *mailbox) hasWork(stopping bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.wake && !stopping || slices.ContainsFunc(b.messages, func(l message) bool { return l.kind == messageStop })
+	return b.wake && !stopping || slices.ContainsFunc(b.messages, func(m message) bool { return m.kind == messageStop })
 }

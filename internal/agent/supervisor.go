@@ -311,14 +311,14 @@ func (s *Supervisor) Wake(threadID int64) {
 }
 
 // post gives a message to the thread's worker, which is started if there is none.
-func (s *Supervisor) post(threadID int64, l message) {
+func (s *Supervisor) post(threadID int64, m message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w, ok := s.workers[threadID]; ok {
-		w.box.put(l)
+		w.box.put(m)
 		return
 	}
-	s.wanted[threadID] = append(s.wanted[threadID], l)
+	s.wanted[threadID] = append(s.wanted[threadID], m)
 	s.startSoon()
 }
 
@@ -342,20 +342,20 @@ func (s *Supervisor) startWanted(bot context.Context) {
 		delete(s.wanted, id)
 		if s.stopping.Load() {
 			// Prompts are for others, or for later; a stop is for now.
-			messages = slices.DeleteFunc(messages, func(l message) bool { return l.kind != messageStop })
+			messages = slices.DeleteFunc(messages, func(m message) bool { return m.kind != messageStop })
 		}
 		w, ok := s.workers[id]
 		if !ok && len(messages) > 0 {
 			w = newWorker(s, id)
 			w.life, w.ended, w.stopBy = life.Registration, spend.NewEnded(bot, &s.running), s.stops[id]
 			delete(s.stops, id)
-			w.eager = w.stopBy != "" || slices.ContainsFunc(messages, func(l message) bool { return l.eager || l.kind == messageStop })
+			w.eager = w.stopBy != "" || slices.ContainsFunc(messages, func(m message) bool { return m.eager || m.kind == messageStop })
 			if s.workers[id] = w; len(s.workers) == 1 {
 				s.heartbeatSoon() // the last one was long ago
 			}
 		}
-		for _, l := range messages {
-			w.box.put(l)
+		for _, m := range messages {
+			w.box.put(m)
 		}
 		if ok || w == nil {
 			continue
@@ -394,12 +394,12 @@ func (s *Supervisor) retire(ctx context.Context, w *worker) bool {
 	return true
 }
 
-func (s *Supervisor) send(threadID int64, l message) bool {
+func (s *Supervisor) send(threadID int64, m message) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w, ok := s.workers[threadID]
 	if ok {
-		w.box.put(l)
+		w.box.put(m)
 	}
 	return ok
 }
@@ -441,8 +441,8 @@ func (s *Supervisor) Stop(ctx context.Context, t threads.Thread, by string) (run
 	if errors.Is(err, pg.ErrNotFound) {
 		return s.readsOn(t.ID) && s.send(t.ID, message{kind: messageStop, id: by}), nil
 	}
-	l := message{kind: messageStop, id: by}
-	if s.send(t.ID, l) {
+	m := message{kind: messageStop, id: by}
+	if s.send(t.ID, m) {
 		return true, nil // even while the database is away
 	}
 	if err != nil {
@@ -451,7 +451,7 @@ func (s *Supervisor) Stop(ctx context.Context, t threads.Thread, by string) (run
 	if t.LeaseOwner != "" && t.LeaseOwner != s.replica {
 		return true, s.store.Notify(ctx, pg.Notice{Kind: pg.NoticeStop, ThreadID: t.ID, By: by})
 	}
-	s.post(t.ID, l)
+	s.post(t.ID, m)
 	return true, nil
 }
 

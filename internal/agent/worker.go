@@ -84,7 +84,7 @@ func (w *worker) work(ctx context.Context) error {
 	}
 	messages := w.box.take()
 	asks := func(k messageKind) bool {
-		return slices.ContainsFunc(messages, func(l message) bool { return l.kind == k })
+		return slices.ContainsFunc(messages, func(m message) bool { return m.kind == k })
 	}
 	putAway, forget := asks(messagePutAway), asks(messageForget)
 	if w.noteStops(messages) {
@@ -136,12 +136,12 @@ func (w *worker) finishes() bool { return w.turn != nil && len(w.turn.desk.Open(
 // noteStops reads the messages to a worker that has no process: whoever stops the thread,
 // and whether its lease is lost.
 func (w *worker) noteStops(messages []message) (fenced bool) {
-	for _, l := range messages {
+	for _, m := range messages {
 		switch {
-		case l.kind == messageLeaseLost && l.epoch == w.heldLease().Epoch:
+		case m.kind == messageLeaseLost && m.epoch == w.heldLease().Epoch:
 			fenced = true
-		case l.kind == messageStop:
-			w.stopBy = l.id
+		case m.kind == messageStop:
+			w.stopBy = m.id
 		}
 	}
 	return fenced
@@ -173,16 +173,16 @@ func (w *worker) round(ctx context.Context) (hibernate bool, err error) {
 			return false, context.Cause(ctx) // before whatever comes of that
 		}
 		messages := w.box.take()
-		for i, l := range messages {
-			if err := w.read(ctx, l); err != nil {
+		for i, m := range messages {
+			if err := w.read(ctx, m); err != nil {
 				return false, err
 			}
-			if l.kind == messageHibernate {
+			if m.kind == messageHibernate {
 				hibernate = hibernate || w.turn == nil
 			}
 			if w.asleep {
-				for _, l := range messages[i+1:] {
-					w.box.put(l) // for whoever takes the thread up
+				for _, m := range messages[i+1:] {
+					w.box.put(m) // for whoever takes the thread up
 				}
 				return false, nil
 			}
@@ -192,18 +192,18 @@ func (w *worker) round(ctx context.Context) (hibernate bool, err error) {
 }
 
 // read acts on a message.
-func (w *worker) read(ctx context.Context, l message) error {
-	switch l.kind {
+func (w *worker) read(ctx context.Context, m message) error {
+	switch m.kind {
 	case messageWake:
 		return w.onWake(ctx)
 	case messageDecided:
 		if w.turn != nil {
-			return w.turn.desk.Decided(ctx, l.id, l.decided)
+			return w.turn.desk.Decided(ctx, m.id, m.decided)
 		}
 	case messageLater:
-		return l.then(ctx)
+		return m.then(ctx)
 	case messageStop:
-		return w.onStop(ctx, l.id)
+		return w.onStop(ctx, m.id)
 	case messageHibernate:
 		if w.turn != nil {
 			return w.yield(ctx, true)
@@ -213,7 +213,7 @@ func (w *worker) read(ctx context.Context, l message) error {
 	case messageServers:
 		w.session.lookAtServers(ctx)
 	case messageLeaseLost:
-		if l.epoch == w.heldLease().Epoch {
+		if m.epoch == w.heldLease().Epoch {
 			return threads.ErrFenced
 		}
 	}
@@ -245,13 +245,13 @@ func (w *worker) hearing(ctx context.Context, fn func(context.Context) error) er
 			}
 			return cmp.Or(end, err)
 		case <-w.box.signal:
-			for _, l := range w.box.take() {
+			for _, m := range w.box.take() {
 				switch {
-				case l.kind == messageLeaseLost && l.epoch == epoch:
+				case m.kind == messageLeaseLost && m.epoch == epoch:
 					end = threads.ErrFenced
-				case l.kind == messageStop && end == nil:
-					w.stopBy, end = l.id, &stopError{by: l.id}
-				case l.kind == messageHibernate:
+				case m.kind == messageStop && end == nil:
+					w.stopBy, end = m.id, &stopError{by: m.id}
+				case m.kind == messageHibernate:
 					// The session has just become one that may be asked, and whoever needs
 					// its slot asks once.
 					slotAsked = true

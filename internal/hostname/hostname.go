@@ -1,4 +1,4 @@
-// Package hostname tells names of hosts that everybody reads alike from others.
+// Package hostname recognises names of hosts that every program reads alike.
 package hostname
 
 import "strings"

@@ -54,7 +54,7 @@ func (u Usage) CostAt(model, rate string) (at Usage, microUSD int64, known bool,
 	short := at
 	short.Input, short.CacheRead, short.CacheWrite5m, short.CacheWrite1h = 0, 0, 0, 0
 	if slices.Contains(strings.Fields(rate), severalRuns) && m.Percent(at) != m.Percent(short) {
-		return at, 0, known, fmt.Errorf("%s was run several times for it, and the books hold the sum: how many of the prompts were longer than %d tokens, which cost more, nobody knows", m.Name, m.Long.Over)
+		return at, 0, known, fmt.Errorf("%s was run several times for it, and the ledger holds the sum: how many of the prompts were longer than %d tokens, which cost more, nobody knows", m.Name, m.Long.Over)
 	}
 	microUSD, _ = Cost(model, at)
 	return at, microUSD, known, nil
@@ -71,7 +71,7 @@ func (u Usage) At(rate string) (Usage, error) {
 			u.US = true
 		case severalRuns: // of which it is the sum
 		case severalRates:
-			return u, errors.New("the model was run at several rates for it, and the books hold the sum")
+			return u, errors.New("the model was run at several rates for it, and the ledger holds the sum")
 		default:
 			return u, fmt.Errorf("this binary knows no price at the rate %q; a newer one made the entry", rate)
 		}
