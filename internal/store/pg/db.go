@@ -70,7 +70,9 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.MinIdleConns = 2
+	if o.Replica != "" {
+		cfg.MinIdleConns = 2 // nobody waits for a connection; a command is content with the one that it uses
+	}
 	direct := cfg
 	if o.Direct != "" {
 		if direct, err = ParsePool(o.Direct, o.Replica != ""); err != nil {
