@@ -191,10 +191,8 @@ func (l Leaving) take(ctx context.Context, view *View, known map[string]string, 
 	if err := own.send(ctx, view, tips, maxLeavingBytes); err != nil {
 		return err
 	}
-	for _, tip := range tips {
-		if commit, err := view.Commit(ctx, tip); err != nil || commit != tip {
-			return errors.New("what it names is no commit that is whole")
-		}
+	if there, err := view.has(ctx, tips); err != nil || len(there) < len(tips) {
+		return cmp.Or(err, errors.New("what it names is no commit that is whole"))
 	}
 	return view.whole(ctx, tips)
 }

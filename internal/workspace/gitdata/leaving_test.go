@@ -75,6 +75,9 @@ func TestLeaving(t *testing.T) {
 	if forced.Lost.Count != 1 || forced.Lost.Some[0].Subject != "theirs" || forced.Lost.Some[0].ID != theirs {
 		t.Errorf("lost are %+v", forced.Lost)
 	}
+	if two, err := b.leavingOf().Refs(t.Context(), []string{"", theirs}, []string{tip, tip}); err != nil || len(two) != 2 {
+		t.Errorf("two branches at one commit: %d, %v", len(two), err)
+	}
 }
 
 // What is no plain file is told as what it is: a link with its target, a submodule with its

@@ -45,10 +45,12 @@ func (p Packing) Pack(ctx context.Context, to *os.File) (size int64, err error) 
 		}
 		revs.WriteString(commit + "\n")
 	}
-	for _, commit := range p.Have {
-		if _, err := view.Commit(ctx, commit); err == nil && hashFormat.MatchString(commit) {
-			revs.WriteString("^" + commit + "\n")
-		}
+	have, err := view.has(ctx, p.Have)
+	if err != nil {
+		return 0, err
+	}
+	for _, commit := range have {
+		revs.WriteString("^" + commit + "\n")
 	}
 	out := limited{to: to, left: cmp.Or(p.MaxBytes, maxPublished)}
 	cmd := view.command(ctx, nil, "pack-objects", "--quiet", "--revs", "--thin", "--stdout", "--delta-base-offset", "--no-use-bitmap-index")
@@ -248,11 +250,11 @@ func (r Repository) Holds(ctx context.Context, scratch, branch, saved string, ti
 	if len(want) == 0 {
 		return true, nil
 	}
+	if have, err := view.has(ctx, want); err != nil || len(have) < len(want) {
+		return false, err // nobody has brought it here
+	}
 	var in strings.Builder
 	for _, hash := range want {
-		if _, err := view.git(ctx, nil, nil, "cat-file", "-e", hash); err != nil {
-			return false, context.Cause(ctx) // nobody has brought it here
-		}
 		in.WriteString(hash + "\n")
 	}
 	for _, hash := range tips {

@@ -107,12 +107,10 @@ func (p Publication) bring(ctx context.Context, clone *os.Root, tips ...string) 
 		return err
 	}
 	defer source.Close() //nolint:errcheck // only read
-	tips = slices.DeleteFunc(slices.Clone(tips), func(tip string) bool {
-		_, err := source.Commit(ctx, tip)
-		return err == nil
-	})
-	if len(tips) == 0 {
-		return context.Cause(ctx)
+	there, err := source.has(ctx, tips)
+	tips = slices.DeleteFunc(slices.Clone(tips), func(tip string) bool { return slices.Contains(there, tip) })
+	if err != nil || len(tips) == 0 {
+		return err
 	}
 	shallow, err := readShallow(p.Source)
 	if err != nil {
@@ -135,10 +133,8 @@ func (p Publication) bring(ctx context.Context, clone *os.Root, tips ...string) 
 	if err := own.send(ctx, source, tips, p.MaxBytes); err != nil {
 		return err
 	}
-	for _, tip := range tips {
-		if _, err := source.Commit(ctx, tip); err != nil {
-			return cmp.Or(context.Cause(ctx), fmt.Errorf("the branch %s names no commit that is whole", p.Branch))
-		}
+	if there, err := source.has(ctx, tips); err != nil || len(there) < len(tips) {
+		return cmp.Or(err, fmt.Errorf("the branch %s names no commit that is whole", p.Branch))
 	}
 	return nil
 }

@@ -38,26 +38,23 @@ func (r Repository) Hold(ctx context.Context, scratch, ref string, commits []str
 		return "", nil, err
 	}
 	defer view.Close() //nolint:errcheck // only read
-	known, err := view.git(ctx, strings.NewReader(strings.Join(commits, "\n")+"\n"), nil, "cat-file", "--batch-check=%(objectname) %(objecttype)")
-	if err != nil {
+	known, err := view.has(ctx, commits)
+	if err != nil || len(known) == 0 {
 		return "", nil, err
 	}
 	has = map[string]bool{}
 	args := []string{"commit-tree", "-m", "What a thread of Deckhand was at the ends of its turns"}
-	for line := range strings.Lines(known) {
-		if hash, ok := strings.CutSuffix(strings.TrimSpace(line), " commit"); ok && hashFormat.MatchString(hash) && !has[hash] {
+	for _, hash := range known {
+		if !has[hash] {
 			has[hash] = true
 			args = append(args, "-p", hash)
 		}
-	}
-	if len(has) == 0 {
-		return "", has, nil
 	}
 	env := []string{"GIT_OBJECT_DIRECTORY=" + view.objects[0]}
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
 		env = append(env, "GIT_"+who+"_NAME=Deckhand", "GIT_"+who+"_EMAIL=deckhand", "GIT_"+who+"_DATE=@0 +0000")
 	}
-	out, err := view.git(ctx, nil, env, append(args, args[4]+"^{tree}")...)
+	out, err := view.git(ctx, nil, env, append(args, known[0]+"^{tree}")...)
 	if err != nil {
 		return "", nil, err
 	}

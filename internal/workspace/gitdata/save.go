@@ -204,19 +204,16 @@ func (s Saving) files(ctx context.Context, files *os.Root, now *Saved, known map
 		return nil, err
 	}
 	left = append(left, unread...)
-	commit, err := own.Commit(ctx, newRef)
-	if err != nil {
-		return nil, err
-	}
 	// Objects that a ref reaches would not be sent.
-	if _, err := own.git(ctx, nil, nil, "update-ref", "-d", newRef); err != nil {
+	commit, err := readSmall(filepath.Join(own.dir, newRef))
+	if err := errors.Join(err, os.Remove(filepath.Join(own.dir, newRef))); err != nil {
 		return nil, err
 	}
 	if err := own.send(ctx, source, []string{commit}, s.MaxBytes+maxListed); err != nil {
 		return nil, err
 	}
-	if _, err := source.Commit(ctx, commit); err != nil {
-		return nil, cmp.Or(context.Cause(ctx), errors.New("what was saved is not whole"))
+	if there, err := source.has(ctx, []string{commit}); err != nil || len(there) == 0 {
+		return nil, cmp.Or(err, errors.New("what was saved is not whole"))
 	}
 	if err := s.Source.SetRef(s.Ref, commit); err != nil {
 		return nil, err

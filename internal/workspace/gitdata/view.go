@@ -85,6 +85,21 @@ func (v *View) Commit(ctx context.Context, revision string) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
+// has are those of the hashes that are commits in the repository, in their order.
+func (v *View) has(ctx context.Context, hashes []string) (commits []string, err error) {
+	hashes = slices.DeleteFunc(slices.Clone(hashes), func(hash string) bool { return !hashFormat.MatchString(hash) })
+	if len(hashes) == 0 {
+		return nil, nil
+	}
+	out, err := v.git(ctx, strings.NewReader(strings.Join(hashes, "\n")+"\n"), nil, "cat-file", "--batch-check=%(objectname) %(objecttype)")
+	for line := range strings.Lines(out) {
+		if hash, ok := strings.CutSuffix(line, " commit\n"); ok {
+			commits = append(commits, hash)
+		}
+	}
+	return commits, err
+}
+
 // git runs git in the view, with further variables, and returns its output.
 func (v *View) git(ctx context.Context, in io.Reader, env []string, args ...string) (string, error) {
 	var out bytes.Buffer
