@@ -19,6 +19,7 @@ import (
 type View struct {
 	dir     string
 	objects []string // the repository's own first
+	refs    map[string]string
 }
 
 // OpenView makes a view of the repository's current state, in a folder below scratch.
@@ -69,7 +70,7 @@ func newView(scratch string, l layout) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &View{dir: dir, objects: l.objects}
+	v := &View{dir: dir, objects: l.objects, refs: l.refs}
 	if err := l.write(dir); err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
@@ -87,17 +88,29 @@ func (v *View) Commit(ctx context.Context, revision string) (string, error) {
 
 // has are those of the hashes that are commits in the repository, in their order.
 func (v *View) has(ctx context.Context, hashes []string) (commits []string, err error) {
-	hashes = slices.DeleteFunc(slices.Clone(hashes), func(hash string) bool { return !hashFormat.MatchString(hash) })
-	if len(hashes) == 0 {
-		return nil, nil
-	}
-	out, err := v.git(ctx, strings.NewReader(strings.Join(hashes, "\n")+"\n"), nil, "cat-file", "--batch-check=%(objectname) %(objecttype)")
-	for line := range strings.Lines(out) {
-		if hash, ok := strings.CutSuffix(line, " commit\n"); ok {
-			commits = append(commits, hash)
+	there := map[string]bool{}
+	for ref, hash := range v.refs {
+		if !strings.HasPrefix(ref, "refs/tags/") { // which may name a tag
+			there[hash] = true
 		}
 	}
-	return commits, err
+	var ask strings.Builder
+	for _, hash := range hashes {
+		if !there[hash] && hashFormat.MatchString(hash) {
+			ask.WriteString(hash + "\n")
+		}
+	}
+	if ask.Len() > 0 {
+		out, err := v.git(ctx, strings.NewReader(ask.String()), nil, "cat-file", "--batch-check=%(objectname) %(objecttype)")
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(out) {
+			hash, ok := strings.CutSuffix(line, " commit\n")
+			there[hash] = ok
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(hashes), func(hash string) bool { return !there[hash] }), nil
 }
 
 // git runs git in the view, with further variables, and returns its output.
