@@ -71,9 +71,9 @@
 //	hibernate asked       ·        =        =        cold     =        parked   =        =        ·        =
 //	idle                  ·        ·        ·        cold     ·        ·        ·        ·        ·        ·
 //	hibernated            ·        ·        ·        ·        ·        ·        ·        ·        ·        cold
-//	database away         =        =        =        =        =        run      run      cold     =        =
+//	database away         =        =        =        =        =        parked   run      cold     =        =
 //	lease lost            gone     gone     gone     gone     gone     gone     gone     gone     =        =
-//	shutdown              =        cold     cold     cold     cold     cold     cold     cold     =        =
+//	shutdown              =        cold     cold     cold     cold     parked   cold     cold     =        =
 //	exit                  ·        ·        cold     cold     cold     cold     cold     run      ·        cold
 //	exit: id in use       ·        ·        run      cold     cold     cold     cold     run      ·        cold
 //

@@ -126,9 +126,6 @@ func TestACutReplicaEndsItsProcessesInTime(t *testing.T) {
 		s.begin()
 		s.prompt(here)
 		p := s.process(here)
-		p.request("hook", toolWrite)
-		p.request("ask", toolWrite)
-		synctest.Wait()
 		began := time.Now()
 		way.is.Store(true)
 		s.sup.Wake(s.threads[here].ID) // its worker asks the database, and waits

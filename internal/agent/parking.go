@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"deckhand/internal/store/approvals"
 )
 
-// A turn that does nothing but wait for people is parked after a while, and at once
-// when another thread needs its slot: its process ends in order, the lease goes back, and
+// A turn that does nothing but wait for people is parked after a while, and at once when
+// another thread needs its slot, or the bot stops or has died: its process ends in order, the lease goes back, and
 // the turn is a row that sleeps (see [store.Store.ParkTurn]). Its cards work on. What ends
 // one of its approvals wakes the thread, which goes on as after a crash: the session is
 // resumed, the prompt is sent again with a note of what was decided, and a decision is
@@ -126,6 +128,28 @@ func (w *worker) park(ctx context.Context, ids []string) (ok bool, err error) {
 		w.waiting.Store(id, nil)
 	}
 	return false, err
+}
+
+// parkLeft parks a turn whose process has died while it waited for people, if they have decided nothing yet: its
+// cards work on, and nothing has to be started before somebody decides.
+func (w *worker) parkLeft(ctx context.Context, turnID int64) error {
+	open, err := w.store.Unanswered(ctx, turnID)
+	if err != nil {
+		return err
+	}
+	var ids []string
+	asked := false
+	for _, a := range open {
+		if a.Status != approvals.Pending {
+			return nil
+		}
+		ids = append(ids, a.ID)
+		asked = asked || a.RequestID != "" // by this very process, not by one before it
+	}
+	if asked {
+		w.asleep, err = w.store.ParkTurn(ctx, w.heldLease(), turnID, ids)
+	}
+	return err
 }
 
 // leaveParked ends what the process of a turn that was parked does, and shows the turn

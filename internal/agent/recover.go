@@ -18,10 +18,6 @@ import (
 // must not do so for ever.
 const maxAttempts = 3
 
-// GoesOn is what the messages say of a turn that was parked and is woken. It is no news
-// where there are none: a decision has just been made, and what comes of it follows.
-const GoesOn = "The work goes on below."
-
 // recover goes on with the turn that a dead process of this thread left running, or that
 // was parked and is woken. One that sleeps has the worker go to sleep, too.
 //
@@ -62,7 +58,9 @@ func (w *worker) recover(ctx context.Context) error {
 		if note, paused = ask.WakeNote(answers, func(a approvals.Approval) { ask.SayExpired(ctx, w.say, a) }); paused {
 			return w.giveUp(ctx, old, TurnInterrupted, PromptPaused, whyPaused)
 		}
-		below = GoesOn
+		below = "The work goes on below."
+	} else if err := w.parkLeft(ctx, old.ID); err != nil || w.asleep {
+		return err
 	} else if n := old.Attempt - old.Rests; n >= maxAttempts {
 		return w.giveUp(ctx, old, TurnFailed, PromptFailed, fmt.Sprintf("This was interrupted %d times and is given up. Send it again to try once more.", n))
 	}

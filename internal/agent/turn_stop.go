@@ -101,13 +101,19 @@ func (w *worker) mustStop() bool {
 func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 	t := w.turn
 	defer func() { w.turn = nil }()
+	waits, _ := w.waitsFor()
 	w.letGo(t)
 	if fenced {
 		t.desk.Gone()
 		w.front.Leave(t.row.ID)
 		return
 	}
-	w.turn.desk.Refuse(ask.Stopped)
+	if len(waits) > 0 && !t.parked && errors.Is(cause, errShutdown) {
+		if _, err := w.park(ctx, waits); err != nil {
+			w.log.Error("park a turn that waits for people", zap.Error(err))
+		}
+	}
+	t.desk.Refuse(ask.Stopped)
 	if t.parked {
 		w.leaveParked(ctx)
 		return
@@ -138,6 +144,9 @@ func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 	sentence := "Deckhand is stopping; the work goes on when it is back."
 	if !errors.Is(cause, errShutdown) {
 		sentence = "Deckhand has trouble with its database; the work goes on when that is over."
+		if len(waits) > 0 {
+			sentence = "Deckhand has trouble with its database; decide when that is over."
+		}
 	}
 	w.front.Abandon(t.row.ID, sentence)
 }

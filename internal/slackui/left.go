@@ -87,20 +87,17 @@ func (f *turnScreen) LeaveTurn(w outbox.Row, end func(error), nothing func()) {
 			return err
 		},
 		OnEnd: func(err error) {
-			switch {
-			case err != nil || !none || w.Body == agent.GoesOn:
-				end(err)
-			case nothing != nil:
+			if err == nil && none && nothing != nil {
 				nothing()
-			default:
-				r.sayLeft(w, end)
+			} else {
+				end(err)
 			}
 		},
 	})
 }
 
 // strip takes the controls of a turn's messages away, and what they say of its state. The
-// last gets the sentence. nothing is true when there is none.
+// last gets the sentence. nothing is true when there is none that can have it.
 func (f remains) strip(ctx context.Context, w outbox.Row) (nothing bool, err error) {
 	noted, err := f.c.Store.TurnPosts(ctx, w.TurnID)
 	if err != nil {
@@ -112,9 +109,11 @@ func (f remains) strip(ctx context.Context, w outbox.Row) (nothing bool, err err
 		return false, err
 	}
 	var list []string
+	cards := map[string]bool{}
 	for _, m := range noted {
 		if !m.Open { // it is asked again
 			list = append(list, m.TS)
+			cards[m.TS] = m.Kind == outbox.CardPost
 		}
 	}
 	turn := chat.Number(w.TurnID)
@@ -127,7 +126,11 @@ func (f remains) strip(ctx context.Context, w outbox.Row) (nothing bool, err err
 	list = slices.Compact(list)
 	for i, ts := range list {
 		sentence := ""
-		if i == len(list)-1 {
+		switch {
+		case i < len(list)-1:
+		case w.Kind == outbox.GivenUp && cards[ts]: // it is shown anew, as its request has ended
+			nothing = true
+		default:
 			sentence = w.Body
 		}
 		err := f.abandonPosted(ctx, outbox.PostedMessage{ChannelID: w.ChannelID, TS: ts}, true, sentence)
@@ -136,7 +139,7 @@ func (f remains) strip(ctx context.Context, w outbox.Row) (nothing bool, err err
 		}
 		if err != nil { // somebody has deleted it
 			f.c.Log.Warn("mark what an interrupted turn has left", zap.Int64("turn", w.TurnID), zap.String("ts", ts), zap.Error(err))
-			nothing = i == len(list)-1
+			nothing = nothing || i == len(list)-1
 		}
 	}
 	return nothing || len(list) == 0, nil
@@ -151,19 +154,6 @@ func streamOf(m slack.Message, turn string) (page string) {
 		}
 	}
 	return ""
-}
-
-// sayLeft says that a turn was left that has posted nothing, in a message that is the
-// turn's: it may be left again, as when it cannot go on yet.
-func (f remains) sayLeft(w outbox.Row, end func(error)) {
-	page, _ := abandoned(slack.Message{}, true, w.Body)
-	mark := metadata(turnType, "turn", chat.Number(w.TurnID), "page", "left")
-	f.publisher.Show(publish.Message{
-		Key: "outbox/" + chat.Number(w.ID), Channel: w.ChannelID, ThreadTS: w.ThreadTS, Group: w.ThreadTS,
-		Page: page, Metadata: mark, Priority: publish.Answer, Final: true,
-		Find:     func(ctx context.Context) (string, error) { return f.find(ctx, whereOf(w.ThreadKey), w.CreatedAt, mark) },
-		Doubtful: w.Again, OnEnd: end,
-	})
 }
 
 // abandonPosted takes the controls of a message that an earlier process posted away; of

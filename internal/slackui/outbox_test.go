@@ -275,26 +275,8 @@ func TestOnlyTheHolderEditsACard(t *testing.T) {
 	}
 }
 
-// TestATurnThatIsWokenIsNoNews: where it has left no message, its card tells what was decided,
-// and what comes of it follows.
-func TestATurnThatIsWokenIsNoNews(t *testing.T) {
-	t.Parallel()
-	atDesk(t, func(d *desk) {
-		d.rest()
-		d.kill()
-		w, err := d.store.LeaveTurn(context.Background(), d.lease, d.turn.ID, agent.GoesOn)
-		d.must(err)
-		d.front().Tell(w)
-		d.over()
-		if got := d.slack.inThread(deskThread); len(got) != 0 {
-			t.Errorf("the thread reads %+v", got)
-		}
-	})
-}
-
 // TestATurnThatWasLeft: its process dies, and another one goes on with it. Nothing that it
-// has left looks as if it worked, and where it has left nothing people are told all the
-// same.
+// has left looks as if it worked, and where it has left nothing there is nothing to tell.
 func TestATurnThatWasLeft(t *testing.T) {
 	t.Parallel()
 	const sentence = "Deckhand restarted here; the work goes on below."
@@ -305,8 +287,8 @@ func TestATurnThatWasLeft(t *testing.T) {
 		run  func(d *desk)
 		want []string // that the messages read, without what stays
 	}{
-		"before it said anything":                    {func(*desk) {}, []string{sentence}},
-		"while tools run, of which nothing was told": {func(d *desk) { d.add(tool(claude.ToolRunning, "sleep 60")) }, []string{sentence}},
+		"before it said anything":                    {func(*desk) {}, nil},
+		"while tools run, of which nothing was told": {func(d *desk) { d.add(tool(claude.ToolRunning, "sleep 60")) }, nil},
 		"while tools run": {func(d *desk) {
 			d.add(tool(claude.ToolDone, "make"))
 			d.add(tool(claude.ToolRunning, "sleep 60"))
@@ -342,8 +324,11 @@ func TestATurnThatWasLeft(t *testing.T) {
 					d.front().MarkPrompt(inbox.Prompt{ThreadKey: w.ThreadKey}, agent.PromptWaits)
 				}
 				got := d.slack.inThread(deskThread)
-				if len(got) != 1 {
+				if len(got) != min(1, len(test.want)) {
 					t.Fatalf("the thread reads %+v", got)
+				}
+				if len(got) == 0 {
+					return
 				}
 				for _, want := range test.want {
 					if !strings.Contains(got[0].blocks, want) {

@@ -50,7 +50,7 @@ func (b *Store) Unanswered(ctx context.Context, turnID int64) ([]approvals.Appro
 		return nil, err
 	}
 	defer b.mu.Unlock()
-	if turnID < 1 || turnID > int64(len(b.turns)) || b.turns[turnID-1].Parking == "" {
+	if turnID < 1 || turnID > int64(len(b.turns)) {
 		return nil, nil
 	}
 	var out []approvals.Approval
@@ -58,7 +58,7 @@ func (b *Store) Unanswered(ctx context.Context, turnID int64) ([]approvals.Appro
 		if a.TurnID != turnID || a.Delivered {
 			continue
 		}
-		if bindable(a) || a.Status == approvals.Expired && !a.DecidedAt.Before(b.turns[turnID-1].RestSince) {
+		if bindable(a) || b.turns[turnID-1].Parking != "" && a.Status == approvals.Expired && !a.DecidedAt.Before(b.turns[turnID-1].RestSince) {
 			out = append(out, b.approval(a))
 		}
 	}

@@ -238,11 +238,11 @@ func addCardRow(ctx context.Context, tx pg.Tx, a *Approval) error {
 	return tx.Send(ctx, &b)
 }
 
-// Unanswered lists the approvals of a parked turn whose answer its process did not get, whether pending, decided or
+// Unanswered lists the approvals of a turn whose answer its process did not get, whether pending, decided or
 // expired; the oldest first.
 func (s *Store) Unanswered(ctx context.Context, turnID int64) ([]Approval, error) {
 	out, err := pg.Collect[Approval](s.db.Query(ctx, `
-		SELECT `+approvalColumns+` FROM approvals a JOIN threads t ON t.id = a.thread_id JOIN turn_rests s ON s.turn_id = a.turn_id
+		SELECT `+approvalColumns+` FROM approvals a JOIN threads t ON t.id = a.thread_id LEFT JOIN turn_rests s ON s.turn_id = a.turn_id
 		WHERE a.turn_id = $1 AND a.delivered_at IS NULL
 		  AND (a.status IN ('pending', 'allowed', 'denied') OR a.status = 'expired' AND a.decided_at >= s.since)
 		ORDER BY a.created_at, a.id`, turnID))
