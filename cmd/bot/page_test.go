@@ -172,9 +172,7 @@ func TestApprovingInThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.renewed("bot", old)
-	w.eventually("the turn to be continued", func() bool {
-		return w.count(`SELECT count(*) FROM approvals a JOIN turns r ON r.id = a.turn_id WHERE a.status = 'pending' AND a.request_id <> '' AND r.attempt = 2`) == 1
-	})
+	w.connected()
 	gracesAgain := w.in(t, chrome, grace, eng, thread)
 	gracesAgain.press(card.TS, "approve")
 	w.done(eng, thread, fourth)

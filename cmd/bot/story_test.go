@@ -153,6 +153,7 @@ func TestARestartInMidApproval(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.renewed("bot", old)
+	w.connected()
 	w.click(grace, eng, card.TS, "approve")
 	w.says(eng, thread, "finished it")
 	w.done(eng, thread, second)

@@ -229,6 +229,16 @@ func (w *world) renewed(part string, oldPID int) {
 	})
 }
 
+// connected waits for a bot that takes clicks: Slack does not deliver one again.
+func (w *world) connected() {
+	w.t.Helper()
+	w.eventually("the bot to be connected", func() bool {
+		var state struct{ Ready bool }
+		w.must(http.MethodGet, "/_control/state", nil, &state)
+		return state.Ready
+	})
+}
+
 func (w *world) do(method, path string, in, out any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), waittest.Limit)
 	defer cancel()

@@ -71,7 +71,7 @@ Lost for good in lib: refs/stash is nowhere else.`
 // TestRewindTo: a rewind leads to the turn before the chosen one, in that one's session; and back to where the last began.
 func TestRewindTo(t *testing.T) {
 	t.Parallel()
-	h := store.History{Back: "s0", BackTurn: 9, Turns: []store.Past{{Turn: 3, SessionID: "s1", Prompt: "[What was said: …\n[The message to you:]\none\ntwo"}, {Turn: 5, Before: 3, SessionID: "s2", Prompt: strings.Repeat("é", 60)}}}
+	h := store.History{Back: "s0", BackTurn: 9, Turns: []store.Past{{Turn: 3, SessionID: "s1", Prompt: "one\ntwo"}, {Turn: 5, Before: 3, SessionID: "s2", Prompt: strings.Repeat("é", 60)}}}
 	for _, c := range []struct {
 		to, turn       int64
 		session, words string

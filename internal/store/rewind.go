@@ -23,29 +23,22 @@ type Past struct {
 	Turn         int64 // the last attempt
 	Before       int64 // the turn before it; 0 for none
 	SessionID    string
-	Prompt       string // its first 4,000 characters
+	Prompt       string // see [threads.Words]
 	Command      bool   // it is a command of Claude Code's
 	StartedAt    time.Time
 	CostMicroUSD int64
 }
 
-// Beginning is the beginning of the prompt in a line, without what was put before it in brackets.
+// Beginning is the beginning of the prompt in a line.
 func (p Past) Beginning() string {
-	text := p.Prompt[strings.LastIndex(p.Prompt, given)+len(given):]
-	if !strings.Contains(p.Prompt, given) {
-		text = p.Prompt
-	}
-	text = strings.Join(strings.Fields(text), " ")
+	text := strings.Join(strings.Fields(p.Prompt), " ")
 	if runes := []rune(text); len(runes) > beginning {
 		text = string(runes[:beginning]) + "…"
 	}
 	return text
 }
 
-const (
-	beginning = 50     // how much of a prompt names it, in letters
-	given     = ":]\n" // how that ends which is put before one
-)
+const beginning = 50 // how much of a prompt names it, in letters
 
 // History is what a thread's session knows, and to what its thread can go back.
 type History struct {
@@ -94,7 +87,7 @@ func (s *Store) History(ctx context.Context, threadID int64) (History, error) {
 				SELECT s.id, s.parent_id, s.rewound_to, 9223372036854775807 AS upto FROM sessions s WHERE s.id = NULLIF($2, '')::uuid
 				UNION ALL
 				SELECT p.id, p.parent_id, p.rewound_to, LEAST(l.upto, l.rewound_to) FROM line l JOIN sessions p ON p.id = l.parent_id WHERE p.thread_id = $1)
-			SELECT r.id AS turn, COALESCE(lag(r.id) OVER (ORDER BY r.id), 0) AS before, r.session_id::text AS session_id, left(i.prompt, 4000) AS prompt,
+			SELECT r.id AS turn, COALESCE(lag(r.id) OVER (ORDER BY r.id), 0) AS before, r.session_id::text AS session_id, `+threads.Words+` AS prompt,
 				i.prompt LIKE '/%' AS command, r.started_at,
 				COALESCE((SELECT ledger_sum(g.micro_usd) FROM ledger g WHERE g.thread_id = $1 AND g.turn_id = r.id AND (g.kind = 'call' OR g.corrects IS NOT NULL)), 0)::bigint AS cost_micro_usd
 			FROM line l JOIN turns r ON r.session_id = l.id AND r.id <= l.upto JOIN inbox i ON i.turn_id = r.id

@@ -94,12 +94,13 @@ func (c *card) where() {
 	c.context(joinNonEmpty(" · ", joinNonEmpty(": ", from, c.task()), c.link("thread")))
 }
 
-// task is the title of the thread, which is what somebody asked for in it first.
+// task is what whoever asked wrote in this turn: the thread may have begun with something else, by somebody else.
 func (c *drawing) task() string {
-	if c.a.Title == "" {
+	words := view.Title(c.a.Words, c.o.redact)
+	if words == "" {
 		return ""
 	}
-	return "“" + mrkdwn.EscapeWithin(c.o.redact(plaintext.OneLine(c.a.Title)), 150) + "”"
+	return "“" + mrkdwn.Escape(words) + "”"
 }
 
 // link is a link to the thread of a copy; empty where nobody else can open it.

@@ -13,3 +13,7 @@ const Parked = `EXISTS (SELECT FROM turns r JOIN turn_rests s ON s.turn_id = r.i
 
 // Unheld is true of a thread t that no live replica holds.
 const Unheld = `(t.lease_owner IS NULL OR NOT EXISTS (SELECT FROM replicas r WHERE r.id = t.lease_owner AND r.alive))`
+
+// Words is what somebody wrote of the prompt of an inbox row i: the first 1,000 characters, without the context that is put
+// before it in brackets, as “[The message to you:]”.
+const Words = `left(CASE strpos(reverse(i.prompt), E'\n]:') WHEN 0 THEN i.prompt ELSE right(i.prompt, strpos(reverse(i.prompt), E'\n]:') - 1) END, 1000)`
