@@ -114,18 +114,6 @@ func TestAnMCPServerActsAsWhoeverAsks(t *testing.T) {
 	if err != nil || strings.Contains(string(said), "token-canary") {
 		t.Errorf("the sandbox has a token, or the file is not there: %v", err)
 	}
-	for _, table := range []string{"inbox", "audit", "outbox", "connections", "approvals", "threads"} {
-		if n := w.count(`SELECT count(*) FROM ` + table + ` AS r WHERE r::text LIKE '%token-canary%'`); n != 0 {
-			t.Errorf("%d rows of %s have a token", n, table)
-		}
-	}
-	var sent struct{ Calls []map[string]any }
-	w.must(http.MethodGet, "/_control/calls", nil, &sent)
-	if strings.Contains(flatten(anys(sent.Calls)), "token-canary") {
-		t.Error("a call to Slack has a token")
-	}
-	if log, err := os.ReadFile(filepath.Join(w.dir, "bot.log")); err != nil || strings.Contains(string(log), "token-canary") {
-		t.Error("the log has a token", err)
-	}
+	w.keeps("token-canary")
 	w.auditIsWhole()
 }
