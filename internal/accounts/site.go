@@ -44,15 +44,12 @@ func (s Site) Host() string {
 
 // EntersToken reports whether people enter a token that they have made at the forge.
 func (s Site) EntersToken() bool {
-	if s.Server != nil {
-		return s.Server.DeviceURL == ""
-	}
-	return s.Kind == forge.Gitea
+	return s.Server != nil || s.Kind == forge.Gitea
 }
 
 // Asks reports whether the bot asks an MCP server for its OAuth.
 func (s Site) Asks() bool {
-	return s.Server != nil && s.Server.DeviceURL == "" && s.Server.TokenPage == ""
+	return s.Server != nil && s.Server.TokenPage == ""
 }
 
 // TokenPage is where people make a token; empty if nobody has said.
@@ -107,10 +104,6 @@ func (s Site) oauth() *oauth2.Config {
 			c.ClientID, c.ClientSecret = f.ID, f.Secret
 		}
 		c.RedirectURL, c.Endpoint.TokenURL, c.Endpoint.AuthStyle = comeBack, f.TokenURL, f.Style
-		return c
-	}
-	if s.Server != nil {
-		c.Scopes, c.Endpoint.DeviceAuthURL, c.Endpoint.TokenURL = s.Server.Scopes, s.Server.DeviceURL, s.Server.TokenURL
 		return c
 	}
 	switch s.Kind {
@@ -172,8 +165,6 @@ func (s Site) revoke(ctx context.Context, t *oauth2.Token) {
 	switch {
 	case s.found != nil:
 		at = s.found.RevokeURL
-	case s.Server != nil:
-		at = s.Server.RevokeURL
 	case s.Kind == forge.GitLab:
 		at = s.root("/oauth/revoke")
 	}

@@ -39,10 +39,6 @@ type mcpYAML struct {
 type mcpConnectYAML struct {
 	ClientID        string `yaml:"client_id"`
 	ClientSecretEnv string `yaml:"client_secret_env"`
-	DeviceURL       string `yaml:"device_url"`
-	TokenURL        string `yaml:"token_url"`
-	UserURL         string `yaml:"user_url"`
-	RevokeURL       string `yaml:"revoke_url"`
 	Scopes          names  `yaml:"scopes"`
 	TokenPage       string `yaml:"token_page"`
 }
@@ -52,7 +48,7 @@ func (s mcpYAML) site() accounts.Site {
 	out := accounts.Site{URL: s.URL, Server: &accounts.Server{}}
 	if c := s.Connect; c != nil {
 		out.ClientID, out.ClientSecretEnv = c.ClientID, c.ClientSecretEnv
-		*out.Server = accounts.Server{DeviceURL: c.DeviceURL, TokenURL: c.TokenURL, UserURL: c.UserURL, RevokeURL: c.RevokeURL, Scopes: c.Scopes, TokenPage: c.TokenPage}
+		*out.Server = accounts.Server{Scopes: c.Scopes, TokenPage: c.TokenPage}
 	}
 	return out
 }
@@ -124,17 +120,8 @@ func (v *validation) mcpPerson(at string, s mcpYAML, credentials map[string]bool
 	if c == nil {
 		return
 	}
-	addresses := map[string]string{"device_url": c.DeviceURL, "token_url": c.TokenURL, "user_url": c.UserURL, "revoke_url": c.RevokeURL}
-	for _, name := range sorted(addresses) {
-		if a := addresses[name]; a != "" && !accounts.Secure(a) {
-			v.add(at+".connect."+name, "this is not an https address; write one such as https://example.com/oauth/token")
-		}
-	}
-	device := c.DeviceURL+c.TokenURL+c.UserURL+c.RevokeURL != ""
 	switch {
-	case device && (c.ClientID == "" || c.DeviceURL == "" || c.TokenURL == "" || c.UserURL == ""):
-		v.add(at+".connect", "the device flow takes client_id, device_url, token_url and user_url (which says whose a token is); without the addresses the bot asks the server for its OAuth")
-	case c.TokenPage != "" && (device || c.ClientID != ""):
+	case c.TokenPage != "" && c.ClientID != "":
 		v.add(at+".connect.token_page", "people enter a token or connect by an OAuth app; leave one of them out")
 	case c.ClientSecretEnv != "" && c.ClientID == "":
 		v.add(at+".connect.client_secret_env", "this is the secret of an OAuth app; add its client_id, or leave it out")
