@@ -144,7 +144,7 @@ func newBot(ctx context.Context, d *doctor.Doctor) (_ *bot, err error) {
 	}
 	own := accounts.New(accounts.Config{Store: b.store, Key: key, Sites: c.Sites(), Logins: c.Logins(), Log: b.log.Named("accounts")})
 	b.app = slackui.New(d.Workspace, slackui.Config{Config: chat.Config{
-		Store: b.store, Access: c.Access, Budgets: c.Budgets, Authors: c.Authors(), Accounts: own, Attachments: c.Attachments(), HidePictures: c.HidesPictures(), Reactions: c.Reactions(), Reminders: tell, Calls: c.Calls(), Sandboxes: c.Sandboxes(),
+		Store: b.store, Access: c.Access, Budgets: c.Budgets, Authors: c.Authors(), Accounts: own, Attachments: c.Attachments(), HidePictures: c.HidesPictures(), Reactions: c.Reactions(), Reminders: tell, Calls: c.Calls(), Sandboxes: c.Sandboxes(), Postures: c.Policy.Postures,
 		Replica: b.replica.ID, CatchUp: e.CatchUp,
 		Health: func(ctx context.Context) []string { return b.checks().look(ctx).words() },
 		Redact: secrets.Redact, Log: b.log.Named("slack"),

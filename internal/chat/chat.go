@@ -13,6 +13,7 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/accounts"
 	"deckhand/internal/agent"
+	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/attachment"
 )
@@ -24,6 +25,7 @@ type Config struct {
 	Budgets []spend.Budget
 	// Sandboxes say by project what shuts its sessions in: "bwrap, no network".
 	Sandboxes map[string]string
+	Postures  policy.Postures
 	// Replica names this bot among those that share the database.
 	Replica string
 	// Reminders say whom to tell of an approval that waits, stage by stage: "thread",

@@ -111,7 +111,9 @@ var sayings = []struct{ text, command, rest string }{
 	{"APPROVE   7k2qx confirm", "approve", "7k2qx confirm"},
 	{"approve", nearly + "approve", ""},
 	{"approve this", nearly + "approve", ""},
-	{"approve KQXAB", nearly + "approve", ""}, // a code has a digit
+	{"approve KQXAB", "approve", "KQXAB"}, // it has no digit, and is no word either
+	{"approve kqxab", nearly + "approve", ""},
+	{"deny HTTPS requests to the old host", "", ""},
 	{"approve of this design?", "", ""},
 	{"approve 7K2QX\nand deploy it", nearly + "approve", ""},
 	{"deny 7k2qx not today", "deny", "7k2qx not today"},

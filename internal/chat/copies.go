@@ -46,7 +46,7 @@ func (p cards) view(ctx context.Context, list []approvals.Approval, copies []out
 			named = append(named, to.Direct...)
 		}
 		for _, id := range named {
-			if id == "" || isGroup(id) || v.names[id] != "" || slices.Contains(to.Mention, id) {
+			if id == "" || isGroup(id) || v.names[id] != "" {
 				continue
 			}
 			v.names[id] = p.people.Name(ctx, id)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"deckhand/internal/access"
@@ -160,6 +162,18 @@ func (a granter) onGrantsCommand(ctx context.Context, in *Incoming, _ string) (o
 	if err != nil {
 		return "", err
 	}
-	a.reply(in, view.Grants{Lines: lines, More: more, Redact: a.c.Redact})
+	projects := []string{thread.Project}
+	if thread.ID == 0 {
+		projects = a.c.Access.Places.Of(in.Row.ChannelID)
+	}
+	postures := map[policy.Posture]bool{}
+	for _, p := range projects {
+		postures[a.c.Postures.Of(p, in.Row.ChannelID)] = true
+	}
+	posture := policy.Posture("")
+	if len(postures) == 1 {
+		posture = slices.Collect(maps.Keys(postures))[0]
+	}
+	a.reply(in, view.Grants{Lines: lines, More: more, Posture: posture, Redact: a.c.Redact})
 	return "grants", nil
 }

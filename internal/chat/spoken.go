@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -73,7 +74,7 @@ func (list commands) read(text string) *spoken {
 	}
 	c := &list[i]
 	first, _ := headOf(rest)
-	coded := c.byCode && isCode(first)
+	coded := c.byCode && (isCode(first) || looksLikeCode.MatchString(rest))
 	if m := c.form.FindStringSubmatch(rest); m != nil && coded == c.byCode {
 		return &spoken{command: c, rest: m[1]}
 	}
@@ -135,6 +136,9 @@ func quoted(text string) string { return plaintext.Clip(plaintext.OneLine(text),
 func isCode(word string) bool {
 	return len(word) >= 5 && len(word) <= 26 && isASCII(word) && strings.ContainsAny(word, "0123456789")
 }
+
+// looksLikeCode is true of what nobody says who means no code.
+var looksLikeCode = regexp.MustCompile(`^[A-Z]{5}$`)
 
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })

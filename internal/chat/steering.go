@@ -179,11 +179,13 @@ func (a steerer) offer(in *Incoming, what, wrong, now string, values []string) (
 	if wrong != "" {
 		said, ts = "There is no "+what+" “"+quoted(wrong)+"”. ", in.postTS()
 	}
+	now = cmp.Or(now, byDefault)
+	values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == now })
 	var buttons []view.Choice
 	for _, v := range values {
 		buttons = append(buttons, view.Choice{Say: what + " " + v, Label: v})
 	}
-	a.reply(in, view.AskBack{Sentence: said + "The " + what + " of this thread is " + cmp.Or(now, byDefault) + ". Choose another one, or write “" + what + " " + values[0] + "”.", Choices: buttons, TS: ts})
+	a.reply(in, view.AskBack{Sentence: said + "The " + what + " of this thread is " + now + ". Choose another one, or write “" + what + " " + values[0] + "”.", Choices: buttons, TS: ts})
 	return what, nil
 }
 

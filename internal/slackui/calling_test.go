@@ -63,7 +63,7 @@ func TestWhomACardMentions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			atDesk(t, func(d *desk) {
-				a := d.ask("", c.terms)
+				d.ask("", c.terms)
 				d.rest()
 				card := d.slack.inThread(deskThread)[0]
 				if !strings.Contains(card.metadata, "deckhand_card") {
@@ -81,7 +81,9 @@ func TestWhomACardMentions(t *testing.T) {
 				if n := d.slack.count("conversations.open"); n != 0 {
 					t.Error("somebody was sent a direct message")
 				}
-				_ = a
+				if name := d.bot.app.screen.people.Name(t.Context(), "ULINUS"); name == "ULINUS" || !strings.Contains(card.text, "\n"+name) {
+					t.Errorf("the notification does not say that %s asks: %q", name, card.text)
+				}
 			})
 		})
 	}

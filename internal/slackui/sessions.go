@@ -154,7 +154,7 @@ func (s *sessions) setStatus(k threads.ThreadKey, status string, p publish.Prior
 			if err != nil && !errors.Is(err, pg.ErrNotFound) {
 				return err
 			}
-			params.Title, params.InitiatorUserID = thread.Title, thread.OwnerID
+			params.Title, params.InitiatorUserID = render.PlainWords(thread.Title), thread.OwnerID
 		}
 		answer, err := s.api.SetAgentSessionStatusContext(ctx, params)
 		if publish.RefusedAs(err, "user_not_in_channel") { // who opened it has left
@@ -197,7 +197,7 @@ func (s *sessions) setTitle(k threads.ThreadKey) {
 			return nil // the next turn has one
 		}
 		if err == nil {
-			err = s.api.SetAssistantThreadsTitleContext(ctx, slack.AssistantThreadsSetTitleParameters{ChannelID: k.ChannelID, ThreadTS: k.ThreadTS, Title: thread.Title})
+			err = s.api.SetAssistantThreadsTitleContext(ctx, slack.AssistantThreadsSetTitleParameters{ChannelID: k.ChannelID, ThreadTS: k.ThreadTS, Title: render.PlainWords(thread.Title)})
 		}
 		if err == nil {
 			s.mu.Lock()

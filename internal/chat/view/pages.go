@@ -3,8 +3,8 @@ package view
 import (
 	"encoding/json"
 
+	"deckhand/internal/agent/policy"
 	"deckhand/internal/agent/trust"
-
 	"deckhand/internal/store/approvals"
 	"deckhand/internal/store/turns"
 )
@@ -64,6 +64,8 @@ type Grants struct {
 	Lines []GrantLine
 	// More is how many there are besides.
 	More int
+	// Posture is the one where it was asked; empty: there are several.
+	Posture policy.Posture
 	// Redact takes secrets out of patterns; nil shows all.
 	Redact func(string) string
 }

@@ -36,7 +36,7 @@ func Title(prompt string, redact func(string) string) string {
 		line = strings.TrimLeft(strings.TrimSpace(line), "#>*-•|` \t")
 		words = append(words, strings.Fields(strings.NewReplacer("```", " ", "**", "", "`", "").Replace(line))...)
 	}
-	return cutWords(plaintext.Mute(plaintext.Visible(strings.Join(words, " "))), titleMax)
+	return cutWords(plaintext.Visible(strings.Join(words, " ")), titleMax)
 }
 
 // Slug is what a task's branch is called: a few words of its title in lower case, of ASCII

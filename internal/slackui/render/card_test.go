@@ -486,7 +486,7 @@ func TestACardDoesNotSayWhatIsPlain(t *testing.T) {
 	for rule, want := range map[string]string{
 		"default: what no rule allows is asked":           "",
 		"default: it asks a person by its nature":         "",
-		"default: reading outside the workspace is asked": "reading outside the workspace is asked",
+		"default: reading outside the workspace is asked": "Reading outside the workspace is asked.",
 		"Bash(make *)": "rule `Bash(make *)`",
 	} {
 		a := asks(1)[0]

@@ -6,23 +6,33 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/agent/policy"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store/approvals"
 )
 
-const (
-	grantsTitle = "*Runs without asking*"
-	noGrants    = "Everything is asked, except what the policy allows. " +
-		"Whoever approves a request can change that with “Always allow…” on its card."
-)
+const grantsTitle = "*Runs without asking*"
+
+// noGrants says what is asked where no grant is; the posture is empty where there are several.
+func noGrants(posture policy.Posture) string {
+	asked := "What is asked follows from the policy and the posture of each project and channel."
+	switch posture {
+	case policy.Careful:
+		asked = "Everything is asked, except what the policy allows."
+	case policy.Contained:
+		asked = "Commands and edits run inside the sandbox without asking. What leaves it is asked, except what the policy allows."
+	}
+	return asked + " Whoever approves a request can change that with “Always allow…” on its card."
+}
 
 // Grants renders a list of grants, each with a button to revoke it for those who
 // may. What does not fit into a message is counted.
 func Grants(v view.Grants) Page {
 	if len(v.Lines) == 0 && v.More <= 0 {
-		return Page{Text: noGrants, Blocks: []slack.Block{section("grants:none", noGrants)}}
+		none := noGrants(v.Posture)
+		return Page{Text: none, Blocks: []slack.Block{section("grants:none", none)}}
 	}
 	blocks := []slack.Block{section("grants:title", grantsTitle)}
 	used := blockWidth(blocks[0])

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/agent/policy"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/redact"
@@ -266,7 +267,7 @@ func TestGrants(t *testing.T) {
 	revoked := grantLines(1)
 	revoked[0].Grant.RevokedBy = approver
 	for name, v := range map[string]view.Grants{
-		"grants": {Lines: grantLines(6)}, "grants none": {}, "grants many": {Lines: grantLines(500), More: 20}, "grants revoked": {Lines: revoked},
+		"grants": {Lines: grantLines(6)}, "grants none": {}, "grants careful": {Posture: policy.Careful}, "grants contained": {Posture: policy.Contained}, "grants many": {Lines: grantLines(500), More: 20}, "grants revoked": {Lines: revoked},
 		"grants hostile": {Lines: []view.GrantLine{hostileGrant(), hostileGrant()}},
 	} {
 		p := render.Grants(v)

@@ -75,7 +75,7 @@ func Home(h view.Home) slack.HomeTabViewRequest {
 
 	header("Runs without asking")
 	if len(h.Grants) == 0 && h.GrantsMore <= 0 {
-		add(section("", noGrants))
+		add(section("", noGrants("")))
 	}
 	for i, g := range h.Grants[:min(len(h.Grants), homeMax)] {
 		add(grantBlock("grant:"+strconv.Itoa(i)+":"+strconv.FormatInt(g.Grant.ID, 10), g, h.Redact))

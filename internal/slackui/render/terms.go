@@ -61,7 +61,10 @@ func (c *asking) allGrounds(t approvals.Terms, most int) string {
 	if isRule {
 		rule = "rule " + mrkdwn.CodeWithin(c.o.redact(rule), most)
 	} else {
-		rule = mrkdwn.EscapeWithin(c.o.redact(rule), most)
+		rule = capital(mrkdwn.EscapeWithin(c.o.redact(rule), most))
+		if rule != "" && because == "" {
+			rule += "."
+		}
 	}
 	if said := joinNonEmpty(": ", rule, because); said != "" {
 		parts = append(parts, said)
