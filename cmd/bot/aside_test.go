@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,9 +33,7 @@ func TestWaitingCostsARow(t *testing.T) {
 	place := w.find(eng, third, "the third thread to be told its place", func(m message) bool { return strings.Contains(m.all(), "it is the next") })
 	w.click(ada, eng, live.TS, "stop")
 	w.done(eng, third, third)
-	w.find(eng, third, "its place to be of the past", func(m message) bool {
-		return m.TS == place.TS && strings.Contains(m.all(), "This waited for a free session")
-	})
+	w.eventually("its place to be taken away", func() bool { return !slices.ContainsFunc(w.messages(eng, third), func(m message) bool { return m.TS == place.TS }) })
 
 	// The bot dies, and a week goes by.
 	old := w.PIDs["bot"]

@@ -3,7 +3,10 @@ package chat
 import (
 	"context"
 	"crypto/rand"
+	"sync/atomic"
 	"time"
+
+	"go.uber.org/zap"
 
 	"deckhand/internal/agent"
 	"deckhand/internal/chat/view"
@@ -26,9 +29,10 @@ const (
 type shownPlace struct {
 	thread threads.Thread
 	before int
-	at     time.Time // when it was shown last
-	ours   bool      // this process has noted its message
-	key    string    // of its states: those of an earlier wait with the same message have ended
+	at     time.Time              // when it was shown last
+	ours   bool                   // this process has noted its message
+	key    string                 // of its states: those of an earlier wait with the same message have ended
+	ts     atomic.Pointer[string] // where this process has posted or found its message
 }
 
 // showPlace shows how many threads are before one, or [agent.Served].
@@ -79,8 +83,9 @@ func (p placePosts) read(ctx context.Context, id string) (show func(), err error
 	}, nil
 }
 
-// put posts the message, edits it, or edits it a last time. One that is not posted
-// by then is not any more. p.mu is held.
+// put posts the message or edits it. When the wait is over it is edited a last time, so that a
+// process that dies leaves nothing false, and taken away; one that is not posted by then is not
+// any more. p.mu is held.
 func (p placePosts) put(s *shownPlace, posted outbox.PostedMessage) {
 	s.at = time.Now()
 	served := s.before == agent.Served
@@ -93,15 +98,28 @@ func (p placePosts) put(s *shownPlace, posted outbox.PostedMessage) {
 		return s.before != agent.Served, nil
 	}
 	m.OnPosted = func(ts string) {
+		s.ts.Store(&ts)
 		posted.TS = ts
 		p.Note(posted)
 	}
 	if served {
 		delete(p.places, s.thread.ID)
 		m.OnEnd = func(err error) { // until then the next process would have to end it
-			if err == nil || !p.screen.MayPass(err) {
-				p.forget(posted)
+			if err != nil && p.screen.MayPass(err) {
+				return
 			}
+			if ts := s.ts.Load(); ts != nil {
+				posted.TS = *ts
+			}
+			p.forget(posted) // before it is gone: the next wait has a message of its own
+			if err != nil || posted.TS == "" {
+				return
+			}
+			p.screen.TakeAway(m.At, posted.TS, Mark{}, func(err error) {
+				if err != nil {
+					p.c.Log.Warn("take a thread's place in the queue away", zap.Error(err))
+				}
+			})
 		}
 	}
 	p.screen.Post(m)
