@@ -242,7 +242,7 @@ func again(t Thread, p Project, made gitdata.Made, brought *Kept, lost string) s
 	if p.Further != "" && !made.Branch && made.Saved == nil && made.Aside == nil {
 		return "" // the thread has done nothing there yet
 	}
-	name, ignored := t.Branch, "; what .gitignore leaves out is not"
+	name, ignored := t.Branch, ". What .gitignore leaves out is not here"
 	if brought != nil && brought.LeftOut != "" {
 		ignored = "; not here are " + brought.LeftOut
 	}

@@ -114,6 +114,9 @@ func IsCommandOutput(m Message) bool {
 	return false
 }
 
+// compacted begins the notice of it.
+const compacted = "The conversation was compacted"
+
 // command shows what a slash command printed.
 func (t *Output) command(m *User, path, text string, block int) {
 	id := join(path, m.UUID+"/"+strconv.Itoa(block))
@@ -126,7 +129,10 @@ func (t *Output) command(m *User, path, text string, block int) {
 			continue
 		}
 		out, _, _ := strings.Cut(rest, "</local-command-"+stream+">")
-		if out = strings.TrimSpace(out); out != "" {
+		if out = strings.TrimSpace(out); out == "Compacted" && len(t.Items) > 0 && strings.HasPrefix(t.Items[len(t.Items)-1].Text, compacted) {
+			continue // a notice has said so
+		}
+		if out != "" {
 			t.add(Item{Kind: ItemCommandOutput, ID: id, ParentID: path, Text: out, Final: true, UUID: m.UUID, Error: stream == "stderr"})
 			id += "/" + stream
 		}

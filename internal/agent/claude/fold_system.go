@@ -23,9 +23,9 @@ func (t *Output) system(m *System) {
 			t.Status = fmt.Sprintf("retrying (attempt %d of %d)", m.Attempt, m.MaxRetries)
 		}
 	case "compact_boundary":
-		text := "The conversation was compacted."
+		text := compacted + "."
 		if m.Compact.PreTokens > 0 && m.Compact.PostTokens > 0 {
-			text = fmt.Sprintf("The conversation was compacted from %d to %d tokens.", m.Compact.PreTokens, m.Compact.PostTokens)
+			text = fmt.Sprintf("%s from %d to %d tokens.", compacted, m.Compact.PreTokens, m.Compact.PostTokens)
 		}
 		t.Status = ""
 		t.notice(m.UUID, text, false)
