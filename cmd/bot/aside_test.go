@@ -33,7 +33,9 @@ func TestWaitingCostsARow(t *testing.T) {
 	place := w.find(eng, third, "the third thread to be told its place", func(m message) bool { return strings.Contains(m.all(), "it is the next") })
 	w.click(ada, eng, live.TS, "stop")
 	w.done(eng, third, third)
-	w.eventually("its place to be taken away", func() bool { return !slices.ContainsFunc(w.messages(eng, third), func(m message) bool { return m.TS == place.TS }) })
+	w.eventually("its place to be taken away", func() bool {
+		return !slices.ContainsFunc(w.messages(eng, third), func(m message) bool { return m.TS == place.TS })
+	})
 
 	// The bot dies, and a week goes by.
 	old := w.PIDs["bot"]

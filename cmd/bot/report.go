@@ -79,6 +79,9 @@ func (o *reportFlags) check() error {
 	if ending := strings.TrimPrefix(filepath.Ext(o.out), "."); o.format == "" && slices.Contains(o.formats, ending) {
 		o.format = ending
 	}
+	if ending := filepath.Ext(o.out); o.format == "" && ending != "" && ending != ".txt" {
+		return fmt.Errorf("--out: %q is no format here; write %s, or add --format: %w", ending, strings.Join(o.formats, ", "), errUsage)
+	}
 	if o.format != "" && !slices.Contains(o.formats, o.format) {
 		return fmt.Errorf("--format: %q is no format here; write %s: %w", o.format, strings.Join(o.formats, ", "), errUsage)
 	}

@@ -279,7 +279,7 @@ func (d *duration) UnmarshalYAML(unmarshal func(any) error) error {
 func (d *duration) read(s string) error {
 	v, err := time.ParseDuration(s)
 	if err != nil || v < time.Second {
-		return fmt.Errorf("%q is not a duration of at least a second, such as 24h", s)
+		return fmt.Errorf("%q is not a duration of at least a second and at most 2562047h, such as 24h", s)
 	}
 	*d = duration(v)
 	return nil

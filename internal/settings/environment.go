@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/url"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -92,6 +94,9 @@ func ReadEnvironment() (Environment, error) {
 			return e, err
 		}
 		kind := map[string]string{"time.Duration": "a duration such as 30m", "int": "a whole number such as 20"}[bad.TypeName]
+		if errors.Is(bad.Err, strconv.ErrRange) {
+			kind = fmt.Sprintf("between 0 and %d", math.MaxInt)
+		}
 		need(false, "%s: %q is not %s", bad.KeyName, bad.Value, kind)
 		// Parsing stopped there; these were not read.
 		e.IdleTimeout, e.ParkAfter, e.CLITimeout, e.MaxLive = max(e.IdleTimeout, time.Second), max(e.ParkAfter, time.Second), max(e.CLITimeout, time.Second), max(e.MaxLive, 1)

@@ -31,7 +31,7 @@ func (names) shape() shape {
 }
 
 func (duration) shape() shape {
-	return shape{scalar: true, wanted: "a duration of at least a second, such as 24h"}
+	return shape{scalar: true, wanted: "a duration of at least a second and at most 2562047h, such as 24h"}
 }
 
 func (dollars) shape() shape { return shape{scalar: true, wanted: "US dollars, such as 2.50"} }

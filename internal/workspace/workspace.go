@@ -340,6 +340,8 @@ var commitHash = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 func (p Project) checkRepo(ctx context.Context, base string) error {
 	refs, err := p.Remote().Refs(ctx, base)
 	switch {
+	case err != nil && strings.Contains(err.Error(), "resolve host"):
+		return fmt.Errorf("%s cannot be read (%w); check the host's name in repo, and this machine's network", p.Repo, err)
 	case err != nil:
 		return fmt.Errorf("%s cannot be read (%w); correct repo, or give the bot the right to it (git: token_env, key_file or github_app; at another host than the project's own repository, by a key or helper of the bot's user)", p.Repo, err)
 	case strings.TrimSpace(refs) == "" && !commitHash.MatchString(base):

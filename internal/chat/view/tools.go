@@ -81,8 +81,9 @@ var Tools = map[string]Tool{
 	"mcp__deckhand__merge_pull_request": {name: "Merge pull request", Subject: "method", Idle: "is merging the pull request"},
 	"mcp__deckhand__reply_to_review":    {name: "Answer a review", Subject: "text", Idle: "is answering a review"},
 
-	QuestionTool: {name: "Question", Subject: "questions.0.question", Awaits: "an answer", Allowed: "answered", Denied: "skipped"},
-	PlanTool:     {name: "Plan", Awaits: "a decision"},
+	QuestionTool:    {name: "Question", Subject: "questions.0.question", Awaits: "an answer", Allowed: "answered", Denied: "skipped"},
+	PlanTool:        {name: "Plan", Awaits: "a decision"},
+	"EnterPlanMode": {name: "Plan mode", Idle: "is planning"},
 }
 
 // ToolName is a tool's name for people; mcp__server__tool is "server · tool".

@@ -129,7 +129,8 @@ func directoryIn(text string) string {
 	for line := range strings.SplitSeq(text, "\n") {
 		if containsAny(line, "orking directory:", "cwd:") {
 			if g := workDir.FindStringSubmatch(line); g != nil {
-				return g[1]
+				dir, _, _ := strings.Cut(g[1], " (was ") // so a forked session says it
+				return dir
 			}
 		}
 	}
