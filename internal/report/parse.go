@@ -49,6 +49,9 @@ func Parse(text string, o Context) (Question, error) {
 	case r.wrong != "":
 	case len(r.unknown) > 0:
 		e.Sentence = "I don't know “" + clip(strings.Join(r.unknown, " ")) + "” in a question about costs."
+		if r.named {
+			e.Sentence += " For a person, write @ and choose them."
+		}
 	default:
 		e.Sentence = "Which costs do you mean?"
 	}

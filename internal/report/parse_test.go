@@ -168,7 +168,7 @@ func TestMisunderstandingsAreSaid(t *testing.T) {
 		"by week":                        {"not by week", "this month"},
 		"by user by model":               {"one thing at a time: by user or by model", "this month by user; this month by model"},
 		"by user and model":              {"one thing at a time", "this month by user; this month by model"},
-		"for bob":                        {"I don't know “bob”", "this month"},
+		"for bob":                        {"I don't know “bob” in a question about costs. For a person, write @", "this month"},
 		"last month for project wbe":     {"There is no project “wbe”. There is web, api, shop-floor, today.", "last month for project web"},
 		"project mars":                   {"There is no project “mars”", "this month"},
 		"wbe":                            {"wbe", "this month for project web"},
