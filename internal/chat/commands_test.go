@@ -111,8 +111,8 @@ var sayings = []struct{ text, command, rest string }{
 	{"APPROVE   7k2qx confirm", "approve", "7k2qx confirm"},
 	{"approve", nearly + "approve", ""},
 	{"approve this", nearly + "approve", ""},
-	{"approve KQXAB", "approve", "KQXAB"}, // it has no digit, and is no word either
-	{"approve kqxab", nearly + "approve", ""},
+	{"approve KQXAB", "approve", "KQXAB"}, // it has no digit
+	{"approve kqxab", "approve", "kqxab"},
 	{"deny HTTPS requests to the old host", "", ""},
 	{"approve of this design?", "", ""},
 	{"approve 7K2QX\nand deploy it", nearly + "approve", ""},

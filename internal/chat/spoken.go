@@ -137,8 +137,8 @@ func isCode(word string) bool {
 	return len(word) >= 5 && len(word) <= 26 && isASCII(word) && strings.ContainsAny(word, "0123456789")
 }
 
-// looksLikeCode is true of what nobody says who means no code.
-var looksLikeCode = regexp.MustCompile(`^[A-Z]{5}$`)
+// looksLikeCode is true of one word that can be a code without a digit: alone it is no work in any case.
+var looksLikeCode = regexp.MustCompile(`^[A-Za-z]{5}$`)
 
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
