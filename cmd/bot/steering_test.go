@@ -34,7 +34,7 @@ func TestSteering(t *testing.T) {
 	// Another process of the bot goes on with what was chosen.
 	w.stop()
 	w.start()
-	second := w.post(linus, eng, thread, "say: two")
+	second := w.post(linus, eng, thread, "say: two, of model=gpt5") // which is what they write about
 	w.done(eng, thread, second)
 	answered("opus", 2)
 
@@ -72,10 +72,12 @@ func TestSteering(t *testing.T) {
 	}
 
 	// A refused choice in a message begins nothing.
-	refused := w.post(linus, eng, "", "@deckhand model=haiku say: never")
-	w.told(linus, eng, refused, "Nothing was begun: send your message again.")
-	w.post(linus, eng, refused, "@deckhand retry")
-	w.told(linus, eng, refused, "There is no session in this thread yet")
+	for _, model := range []string{"haiku", "gpt5"} {
+		refused := w.post(linus, eng, "", "@deckhand model="+model+" say: never")
+		w.told(linus, eng, refused, "The model “"+model+"” cannot be chosen here. You can choose, at these prices per million tokens: sonnet ($2.00 in, $10.00 out); opus ($4.00 in, $20.00 out). Nothing was begun: send your message again.")
+		w.post(linus, eng, refused, "@deckhand retry")
+		w.told(linus, eng, refused, "There is no session in this thread yet")
+	}
 }
 
 // TestPlanModeAndSessions: a plan is wanted once, a new session keeps the old one's record,

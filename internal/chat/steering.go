@@ -120,8 +120,8 @@ func modelButtons(models []agent.ModelChoice) (out []view.Choice) {
 var modelWord = regexp.MustCompile(`(?i)(?:^|\s)model=([^\s` + "`" + `]+)`)
 
 // modelIn takes the choice of a model out of a message for a project. What stands in code, or
-// means no model, is left: people write about programs. wrong is what to tell of a choice
-// that cannot be made.
+// later in a message and means no model, is left: people write about programs. wrong is what to
+// tell of a choice that cannot be made.
 func modelIn(text string, models []agent.ModelChoice) (rest string, chosen *agent.ModelChoice, wrong string) {
 	names := make([]string, len(models))
 	for i, m := range models {
@@ -135,7 +135,7 @@ func modelIn(text string, models []agent.ModelChoice) (rest string, chosen *agen
 		if i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, name) }); i >= 0 {
 			return strings.TrimSpace(text[:at[0]] + text[at[2]+len(name):]), &models[i], ""
 		}
-		if agent.KnowsModel(name) || spelling.Slip(name, names) != "" {
+		if strings.TrimSpace(text[:at[0]]) == "" || agent.KnowsModel(name) || spelling.Slip(name, names) != "" {
 			return text, nil, notAllowed(name, models)
 		}
 	}
