@@ -145,7 +145,12 @@ func TestRewind(t *testing.T) {
 	r.click(grace, tree, shown.TS, "say:0")
 	r.click(linus, tree, shown.TS, "say:0")
 	r.says(tree, r.thread, "took this thread back to before")
-	r.says(tree, r.thread, "Nothing was rewound: this thread has gone on since")
+	again := r.find(tree, r.thread, "that it is done once", func(m message) bool {
+		return strings.Contains(m.all(), "Nothing was rewound: this thread has gone on since")
+	})
+	if again.EphemeralTo != linus {
+		t.Errorf("not only who pressed second is told: %+v", again)
+	}
 	one := map[string]string{"notes.txt": "one\n", "loose.txt": "a\n", inLib + "notes.txt": "one\n", inLib + "loose.txt": "one\n"}
 	r.has(r.thread, "one start", one)
 	r.goesOn(r.thread, 1)

@@ -39,8 +39,8 @@ func (w *worker) rewind(ctx context.Context, p inbox.Prompt) error {
 	if err != nil {
 		return err
 	}
-	if !p.Begun && p.Rewind.Go && (p.Rewind.Point != h.Last() || p.Rewind.In != h.SessionID) {
-		return w.endRewind(ctx, p, "Nothing was rewound: this thread has gone on since that was shown, or it was done already. Write “rewind” to see how it is now.")
+	if !p.Begun && GoneOn(h, *p.Rewind) {
+		return w.dropRewind(ctx, p, inbox.Drop{Sentence: func(int) string { return NotRewound }, To: p.UserID})
 	}
 	to, before, ok := rewindTo(h, p.Rewind.To)
 	then, kept := h.State(to.Turn)
@@ -114,6 +114,14 @@ func (w *worker) rewind(ctx context.Context, p inbox.Prompt) error {
 	return nil
 }
 
+// GoneOn reports whether a thread is not any more what somebody was shown who wants a rewind done.
+func GoneOn(h store.History, r inbox.Rewind) bool {
+	return r.Go && (r.Point != h.Last() || r.In != h.SessionID)
+}
+
+// NotRewound is what they alone are told then.
+const NotRewound = "Nothing was rewound: this thread has gone on since that was shown, or it was done already. Write “rewind” to see how it is now."
+
 // rewindTo is the end of the turn to which a rewind leads, in the session whose conversation it is, and that in words
 // that follow “took this thread back”. Turn 0 is what was there before the last rewind.
 func rewindTo(h store.History, turn int64) (to store.Past, words string, ok bool) {
@@ -144,7 +152,12 @@ func (w *worker) endRewind(ctx context.Context, p inbox.Prompt, sentence string,
 	if p.Begun {
 		return errors.New("a rewind has begun and cannot be ended: " + sentence)
 	}
-	rows, err := w.store.DropPrompt(ctx, w.heldLease(), p.InboxID, inbox.Drop{Outcome: "not rewound", Sentence: func(int) string { return sentence }, Buttons: buttons})
+	return w.dropRewind(ctx, p, inbox.Drop{Sentence: func(int) string { return sentence }, Buttons: buttons})
+}
+
+func (w *worker) dropRewind(ctx context.Context, p inbox.Prompt, d inbox.Drop) error {
+	d.Outcome = "not rewound"
+	rows, err := w.store.DropPrompt(ctx, w.heldLease(), p.InboxID, d)
 	if errors.Is(err, pg.ErrNotFound) {
 		return nil // it was taken back
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"deckhand/internal/agent"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/money"
 	"deckhand/internal/plaintext"
@@ -38,6 +39,10 @@ func (a steerer) onRewindCommand(ctx context.Context, in *Incoming, t threads.Th
 	if r.Go {
 		r.Point, _ = strconv.ParseInt(of[2], 10, 64)
 		r.In = of[3]
+	}
+	if agent.GoneOn(h, r) {
+		a.Answer(in, agent.NotRewound)
+		return "not rewound", nil
 	}
 	_, ok, err = a.c.Store.AcceptPrompt(ctx, inbox.NewPrompt{
 		InboxID: in.Row.ID, Thread: t.Key(), Project: t.Project, UserID: in.Row.UserID, UUID: uuid.NewString(), Text: "/rewind " + words, Edits: in.Row.Edits, Rewind: &r,

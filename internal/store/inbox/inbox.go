@@ -229,10 +229,11 @@ const PromptColumns = `i.id AS inbox_id, i.thread_id, i.team_id, i.channel_id, i
 type Drop struct {
 	Outcome string
 	Mark    string // how each is marked, for an [outbox.Mark]; empty for no mark
-	// Sentence returns the text in the thread, for an [outbox.Said]; nil or empty for none. It is called only if
+	// Sentence returns the text in the thread, for an [outbox.Said], or an [outbox.Whisper] with To; nil or empty for none. It is called only if
 	// some were dropped.
 	Sentence func(dropped int) string
 	Buttons  []outbox.Button // below it
+	To       string          // who alone is told it; empty for the thread
 }
 
 // DropPrompts finishes every prompt of the thread that has no turn yet, and returns them with the outbox rows:
@@ -277,7 +278,11 @@ func (s *Store) dropPrompts(ctx context.Context, l threads.Lease, one *int64, d 
 		}
 		if d.Sentence != nil {
 			if said := d.Sentence(len(out)); said != "" {
-				tell = append(tell, outbox.NewRow{Kind: outbox.Said, Body: said, Buttons: d.Buttons})
+				row := outbox.NewRow{Kind: outbox.Said, Body: said, Buttons: d.Buttons}
+				if d.To != "" {
+					row = outbox.NewRow{Kind: outbox.Whisper, Body: said, To: d.To}
+				}
+				tell = append(tell, row)
 			}
 		}
 		shown := len(tell)
