@@ -71,7 +71,7 @@ func (s *session) saveDiff(ctx context.Context, turnID int64, branch string) {
 		return
 	}
 	if len(s.project.Further) > 0 {
-		push.Refs = slices.DeleteFunc(push.Refs, func(r forges.PushRef) bool { return r.Commits.Count == 0 })
+		push.Refs = slices.DeleteFunc(push.Refs, func(r forges.PushRef) bool { return r.Commits.Count == 0 && r.Old != r.New })
 	}
 	if err := s.store.SaveDiff(ctx, turnID, push); err != nil && ctx.Err() == nil {
 		s.log.Warn("save a turn's diff", zap.Int64("turn", turnID), zap.Error(err))

@@ -259,7 +259,14 @@ func pushParts(p *forges.Push) (out []pushPart) {
 			of = " in " + mrkdwn.Code(r.Repository)
 		}
 		var b strings.Builder
-		b.WriteString(branchName(r) + ": " + r.Old + " → " + r.New + "\n")
+		was := r.Old + " → "
+		switch {
+		case r.Old == r.New:
+			was = "pushed already, compared with the default branch: "
+		case r.Old == strings.Repeat("0", len(r.New)):
+			was = "new branch: "
+		}
+		b.WriteString(branchName(r) + ": " + was + r.New + "\n")
 		commits := func(what string, list forges.PushCommits) {
 			for _, one := range list.Some {
 				b.WriteString(what + " " + one.ID + " " + plaintext.OneLine(one.Subject) + " by " + plaintext.OneLine(one.Author) + "\n")

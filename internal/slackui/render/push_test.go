@@ -67,10 +67,16 @@ func TestPushCard(t *testing.T) {
 		t.Error(shown)
 	}
 	whole := fmt.Sprint(texts(render.ApprovalInput(push(onePush()), 0, render.Options{}).Blocks.BlockSet))
-	for _, want := range []string{"diff --git", "the diff is longer", strings.Repeat("ab", 20), "sub (submodule at " + strings.Repeat("d", 40) + ", before at " + strings.Repeat("c", 40) + ")"} {
+	for _, want := range []string{"diff --git", "the diff is longer", "deckhand/boats: new branch: " + strings.Repeat("ab", 20), "sub (submodule at " + strings.Repeat("d", 40) + ", before at " + strings.Repeat("c", 40) + ")"} {
 		if !strings.Contains(whole, want) {
 			t.Errorf("View all lacks %q:\n%s", want, whole)
 		}
+	}
+	pushed := onePush()
+	pushed.Refs[0].Old = pushed.Refs[0].New
+	diff := texts(render.TurnDiff(1, &pushed, 0, render.Options{}).Blocks.BlockSet)
+	if want := "pushed already, compared with the default branch: " + pushed.Refs[0].New; !strings.Contains(diff, want) || strings.Contains(diff, "→") {
+		t.Errorf("the window of the diff does not say %q:\n%s", want, diff)
 	}
 }
 

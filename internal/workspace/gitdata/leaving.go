@@ -200,14 +200,15 @@ func (l Leaving) take(ctx context.Context, view *View, known map[string]string, 
 // emptyTree is the tree without files, by the length of a hash.
 var emptyTree = map[int]string{40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904", 64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"}
 
-// leaving describes a branch's change. A new one is compared with its merge base with the forge's HEAD.
+// leaving describes a branch's change. A new one, and one that is pushed already, is compared with its merge base with
+// the forge's HEAD.
 func (v *View) leaving(ctx context.Context, old, tip, head string, first func(string) bool) (r LeavingRef, err error) {
 	if r.Commits, err = v.commits(ctx, tip, "--not", "--all"); err != nil {
 		return r, err
 	}
 	base := old
 	switch {
-	case old != "":
+	case old != "" && old != tip:
 		if r.Lost, err = v.commits(ctx, old, "--not", tip); err != nil {
 			return r, err
 		}
@@ -216,7 +217,7 @@ func (v *View) leaving(ctx context.Context, old, tip, head string, first func(st
 		if ctx.Err() != nil {
 			return r, err
 		}
-		base = strings.TrimSpace(out)
+		base = cmp.Or(strings.TrimSpace(out), old)
 	}
 	return r, v.files(ctx, &r, cmp.Or(base, emptyTree[len(tip)]), tip, first)
 }

@@ -71,6 +71,9 @@ func TestLeaving(t *testing.T) {
 	if len(r.Files) != 200 || r.More != 404-200 || r.Added < 402 {
 		t.Errorf("%d files and %d more, %d lines", len(r.Files), r.More, r.Added)
 	}
+	if pushed := b.leaving(tip, tip); pushed.Diff != r.Diff || len(pushed.Files) != 200 || pushed.Lost.Count != 0 {
+		t.Errorf("what is pushed already: %+v", pushed)
+	}
 	forced := b.leaving(theirs, tip)
 	if forced.Lost.Count != 1 || forced.Lost.Some[0].Subject != "theirs" || forced.Lost.Some[0].ID != theirs {
 		t.Errorf("lost are %+v", forced.Lost)
