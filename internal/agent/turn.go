@@ -13,6 +13,7 @@ import (
 
 	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
+	"deckhand/internal/agent/pulls"
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/store/inbox"
 	"deckhand/internal/store/pg"
@@ -142,8 +143,13 @@ func (w *worker) beginWithFiles(ctx context.Context, row turns.Turn, prompt inbo
 	if refusal != "" && a.taken == 0 && strings.HasSuffix(prompt.Text, NoWords) {
 		return false, w.giveUp(ctx, row, TurnFailed, PromptFailed, refusal)
 	}
-	if refusal != "" && row.Attempt == 1 { // else they were told
-		w.say(ctx, refusal)
+	if row.Attempt == 1 { // else they were told
+		if refusal != "" {
+			w.say(ctx, refusal)
+		}
+		if why, ok := pulls.BySelf(prompt.Text); ok {
+			w.say(ctx, "Deckhand begins this by itself: "+why+".")
+		}
 	}
 	w.beginTurn(row, prompt, promptUUID, a.note+text, a.blocks...)
 	return true, nil

@@ -3,12 +3,14 @@ package chat
 import (
 	"context"
 	"crypto/rand"
+	"regexp"
 	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/agent/pulls"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/store/inbox"
 	"deckhand/internal/store/outbox"
@@ -77,7 +79,11 @@ func (p queuePosts) read(ctx context.Context, id string) (show func(), err error
 		p.Outbox.Keep(row.ID)
 	}
 	names := map[string]string{}
-	for _, w := range q.Prompts[:min(len(q.Prompts), view.QueueShown)] {
+	for i, w := range q.Prompts[:min(len(q.Prompts), view.QueueShown)] {
+		if _, ok := pulls.BySelf(w.Text); ok {
+			q.Prompts[i].UserID, names[""] = "", "Deckhand"
+			continue
+		}
 		names[w.UserID] = p.people.Name(ctx, w.UserID)
 	}
 	return func() { p.put(threadID, q, ts, row, names) }, nil
@@ -201,9 +207,19 @@ func (p queuePosts) page(start *agent.StartWait, q inbox.Queue, names map[string
 	return v
 }
 
-// saidIn is what a person has said in a prompt, without what we added for the model and without secrets.
+// pressedIn is which button a prompt comes from, as [prompter.pressed] and others write it.
+var pressedIn = regexp.MustCompile(`^\[.* pressed ([^:\n]+):`)
+
+// saidIn is what a person has said in a prompt, without what we added for the model and without secrets; of a prompt
+// that comes by itself, why.
 func (p queuePosts) saidIn(w inbox.QueuedPrompt) string {
+	if why, ok := pulls.BySelf(w.Text); ok {
+		return why
+	}
 	if w.Kind != inbox.Message {
+		if pressed := pressedIn.FindStringSubmatch(w.Text); pressed != nil {
+			return pressed[1]
+		}
 		return "Continue"
 	}
 	in, err := p.screen.Decode(inbox.Envelope{Kind: w.Kind, Payload: w.Payload})

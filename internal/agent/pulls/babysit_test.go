@@ -69,6 +69,23 @@ func TestWhatIsRedWakesItsThread(t *testing.T) {
 	if p := wakes("has it again", 1); p.Problem != "" {
 		t.Errorf("people are told %q", p.Problem)
 	}
+	waiting := func() (prompts, told int) {
+		t.Helper()
+		if err := b.db.QueryRow(t.Context(), `
+			SELECT (SELECT count(*) FROM inbox WHERE event_id LIKE 'pull/%' AND state = 'accepted'),
+				(SELECT count(*) FROM outbox WHERE kind = 'said' AND body = 'Pull request #1 is closed: what Deckhand was to mend in it by itself is not begun.')`).Scan(&prompts, &told); err != nil {
+			t.Fatal(err)
+		}
+		return prompts, told
+	}
+	if prompts, told := waiting(); prompts != 4 || told != 0 {
+		t.Errorf("%d prompts wait, and people are told %d times that they do not", prompts, told)
+	}
+	b.call("PATCH", "/api/v1/repos/forge/web/pulls/1", "ada", map[string]any{"state": "closed"})
+	wakes("closed", 0)
+	if prompts, told := waiting(); prompts != 0 || told != 1 {
+		t.Errorf("of a closed pull request %d prompts wait, and people are told %d times that they do not", prompts, told)
+	}
 	var n int
 	if err := b.db.QueryRow(t.Context(), `SELECT count(*) FROM inbox WHERE user_id = 'U0LINUS' AND prompt LIKE '[This comes by itself:]%'`).Scan(&n); err != nil || n != 4 {
 		t.Errorf("%d prompts, %v", n, err)

@@ -160,7 +160,7 @@ func (s *Service) check(ctx context.Context, p *forges.Pull) (until time.Time, e
 	if !wake {
 		return until, nil
 	}
-	ok, err := s.Store.WakePull(ctx, *p, roundsMost, uuid.NewString(), "[This comes by itself:]\n"+Trouble(*p))
+	ok, err := s.Store.WakePull(ctx, *p, roundsMost, uuid.NewString(), bySelf+Trouble(*p))
 	if ok {
 		s.Wake(p.ThreadID)
 	}
@@ -295,6 +295,16 @@ func (s *Service) wakes(ctx context.Context, p *forges.Pull) (bool, error) {
 		return false, nil
 	}
 	return true, nil
+}
+
+// bySelf begins a prompt that nobody has written.
+const bySelf = "[This comes by itself:]\n"
+
+// BySelf says in a line why a prompt comes by itself; false for one that somebody gave.
+func BySelf(prompt string) (why string, ok bool) {
+	why, ok = strings.CutPrefix(prompt, bySelf)
+	why, _, _ = strings.Cut(why, ". ")
+	return why, ok
 }
 
 // Trouble is what a session is asked to mend in a pull request, in our own words; empty if

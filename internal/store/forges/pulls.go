@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"deckhand/internal/store/audit"
+	"deckhand/internal/store/outbox"
 	"deckhand/internal/store/pg"
 	"deckhand/internal/store/threads"
 )
@@ -115,6 +116,12 @@ func (s *Store) PullOfThread(ctx context.Context, threadID int64, further string
 	return p, pg.Wrap(err, "read the pull request of thread %d", threadID)
 }
 
+// PullAt returns a thread's pull request by its repository's address and its number, or [pg.ErrNotFound].
+func (s *Store) PullAt(ctx context.Context, threadID int64, repository string, number int) (Pull, error) {
+	p, err := pg.CollectOne[Pull](s.db.Query(ctx, `SELECT `+pullColumns+pullFrom+`WHERE p.thread_id = $1 AND p.repository = $2 AND p.number = $3`, threadID, repository, number))
+	return p, pg.Wrap(err, "read pull request %d of %s", number, repository)
+}
+
 // OpenedPull writes down a pull request that the thread has opened, or pushed to again, with
 // what the audit is told, and has the forge asked about it after some time. Once it is known
 // its requester and who approved stay.
@@ -166,9 +173,39 @@ func (s *Store) PullChanged(ctx context.Context, p Pull, changed bool, told ...a
 		if err != nil || written.RowsAffected() == 0 {
 			return err
 		}
+		if p.State != "open" {
+			if err := dropWoken(ctx, tx, p); err != nil {
+				return err
+			}
+		}
 		return audit.Append(ctx, tx, told...)
 	})
 	return pg.Wrap(err, "write down how pull request %d stands", p.ID)
+}
+
+// dropWoken finishes what [Store.WakePull] has made of a pull request that is open no more, and has not begun.
+func dropWoken(ctx context.Context, tx pg.Tx, p Pull) error {
+	type row struct {
+		ID     int64
+		Waited bool // for a budget
+	}
+	dropped, err := pg.Collect[row](tx.Query(ctx, `
+		UPDATE inbox i SET state = 'done', outcome = 'pull request ' || $3, done_at = now()
+		WHERE i.thread_id = $1 AND i.state = 'accepted' AND i.event_id LIKE 'pull/' || $2::bigint || '/%'
+		RETURNING i.id, EXISTS (SELECT FROM budget_waits b WHERE b.inbox_id = i.id) AS waited`, p.ThreadID, p.ID, p.State))
+	if err != nil || len(dropped) == 0 {
+		return err
+	}
+	tell := []outbox.NewRow{{Kind: outbox.Said, Free: true, Body: fmt.Sprintf("Pull request #%d is %s: what Deckhand was to mend in it by itself is not begun.", p.Number, p.State)}}
+	for _, d := range dropped {
+		if d.Waited {
+			tell = append(tell, outbox.NewRow{Kind: outbox.Wait, Inbox: d.ID, Free: true})
+		}
+	}
+	if _, err := outbox.Add(ctx, tx, p.ThreadID, tell...); err != nil {
+		return err
+	}
+	return pg.Notify(ctx, tx, pg.Notice{Kind: pg.NoticePrompt, ThreadID: p.ThreadID})
 }
 
 // MergingPull writes down by which approval a pull request is about to be merged; an empty one

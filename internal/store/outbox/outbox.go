@@ -91,7 +91,7 @@ type NewRow struct {
 	Buttons      []Button
 	AdminsOf     string
 	To           string // the recipient of a whisper, which stands where the thread does
-	Free         bool // any process may send it
+	Free         bool   // any process may send it
 }
 
 // Add writes rows of a thread into the outbox in one round trip. This process is to send them.
