@@ -147,6 +147,7 @@ func TestAThreadsWorkBecomesAMergedPullRequest(t *testing.T) {
 
 	w.forge("checks", map[string]any{"branch": w.branch(), "name": "lint", "state": "failure", "summary": "three days are not covered", "log": "no test for exactly three days"})
 	w.pull(thread, "1 check has failed")
+	w.says(eng, thread, "Deckhand begins this by itself: Pull request #1 of this thread: checks have failed.")
 	card = w.find(eng, thread, "the card of the mended work", func(m message) bool { return m.TS > card.TS && m.has("approve") })
 	for _, want := range []string{"Push 1 commit to pull request #1", "A test for exactly three days"} {
 		if !strings.Contains(card.all(), want) {
@@ -172,7 +173,15 @@ func TestAThreadsWorkBecomesAMergedPullRequest(t *testing.T) {
 	if !strings.Contains(card.all(), "Merge pull request #1") || !strings.Contains(card.all(), "approved by grace") {
 		t.Errorf("the card of the merge:\n%s", card.all())
 	}
-	v, _ := w.opens(ada, eng, card.TS, "approve")
+	// What has happened since is not on the card, and is at the second step.
+	w.forge("checks", map[string]any{"branch": w.branch(), "name": "ci", "state": "pending"})
+	w.pull(thread, "1 check runs")
+	v, shown := w.opens(ada, eng, card.TS, "approve")
+	for _, want := range []string{"It is a draft, and would be marked as ready.", "Checks that have not ended: ci."} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("the second step does not say %q:\n%s", want, shown)
+		}
+	}
 	w.submit(ada, v, map[string]any{"read": map[string]any{"read": []string{"yes"}}})
 	w.pull(thread, "Merged")
 	shot("pull-merged", post.TS)

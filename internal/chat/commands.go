@@ -527,6 +527,11 @@ func (a decider) decideByCode(ctx context.Context, in *Incoming, status approval
 		confirmed, after, _ := strings.Cut(d.Reason, " ")
 		loses, word := view.Dangers(match[0], a.c.Redact)
 		if !strings.EqualFold(confirmed, word) {
+			facts, err := a.against(ctx, match[0])
+			if err != nil {
+				return "", err
+			}
+			loses = strings.Join(append(facts, loses), " ")
 			a.reply(in, view.Sentence(loses+" Read all of it on its card. If it may run, reply “approve "+strings.ToUpper(code)+" "+word+"”."))
 			return "not confirmed", nil
 		}

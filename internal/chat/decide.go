@@ -34,9 +34,25 @@ func (a decider) onApproveClick(ctx context.Context, in *Incoming, approval appr
 	}
 	if approval.Terms.Dangerous {
 		// The second step: what the policy calls dangerous is never one click away.
-		return a.openForm(ctx, in, approval, view.Confirm{Approval: approval})
+		facts, err := a.against(ctx, approval)
+		if err != nil {
+			return "", err
+		}
+		return a.openForm(ctx, in, approval, view.Confirm{Approval: approval, Facts: facts})
 	}
 	return a.decide(ctx, in, approval, d)
+}
+
+// against is what speaks against a merge now, as its pull request's message has it: its card stays as it was asked.
+func (a decider) against(ctx context.Context, approval approvals.Approval) ([]string, error) {
+	if approval.Push == nil || approval.Push.Pull == nil || approval.Push.Pull.Head == "" {
+		return nil, nil
+	}
+	p, err := a.c.Store.PullAt(ctx, approval.ThreadID, approval.Push.Repository, approval.Push.Pull.Number)
+	if err != nil {
+		return nil, err
+	}
+	return view.MergeFacts(p, approval.Push.Pull.Head), nil
 }
 
 func (a decider) onDenyClick(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {

@@ -35,6 +35,7 @@ type Store interface {
 	TimeZone() *time.Location
 	Connection(ctx context.Context, team, user, host string) (forges.Connection, error)
 	PullByID(ctx context.Context, id int64) (forges.Pull, error)
+	PullAt(ctx context.Context, threadID int64, repository string, number int) (forges.Pull, error)
 	Bindings(ctx context.Context, team string) ([]threads.Binding, error)
 	Bind(ctx context.Context, team string, b threads.Binding) (was string, err error)
 	Audit(ctx context.Context, entries ...audit.Entry) error

@@ -92,6 +92,48 @@ func Dangers(a approvals.Approval, redact func(string) string) (loses, word stri
 	return plaintext.Visible(redact(strings.Join(sentences, " "))), found[0].Word
 }
 
+// MergeFacts are what speaks against a merge of a commit as the pull request stands now, a sentence each. Names in them
+// are others'.
+func MergeFacts(p forges.Pull, head string) (facts []string) {
+	add := func(what string, names []string) {
+		if len(names) > 0 {
+			facts = append(facts, plaintext.Clip(plaintext.OneLine(plaintext.Visible(what+strings.Join(names, ", "))), 500)+".")
+		}
+	}
+	checks, verdicts := map[string][]string{}, map[string][]string{}
+	for _, c := range p.Checks {
+		checks[c.State] = append(checks[c.State], c.Name)
+	}
+	for _, r := range p.Reviews {
+		verdicts[r.Verdict] = append(verdicts[r.Verdict], r.Author)
+	}
+	if p.Problem != "" {
+		facts = append(facts, p.Problem)
+	}
+	if p.State != "open" {
+		return append(facts, "It is "+p.State+" already.")
+	}
+	if p.Head != head {
+		facts = append(facts, "Its branch has moved since this was asked, and a merge of the older commit is refused.")
+	}
+	if p.Draft {
+		facts = append(facts, "It is a draft, and would be marked as ready.")
+	}
+	add("Checks that have failed: ", checks["failed"])
+	add("Checks that have not ended: ", checks["pending"])
+	if len(p.Checks) == 0 {
+		facts = append(facts, "It has no checks yet.")
+	}
+	add("Changes are asked for by ", verdicts["changes_requested"])
+	if len(verdicts["approved"]) == 0 {
+		facts = append(facts, "Nobody has approved it at the forge.")
+	}
+	if p.Discussions > 0 {
+		facts = append(facts, "Open review threads: "+strconv.Itoa(p.Discussions)+".")
+	}
+	return facts
+}
+
 // ParseConfirm reports whether the box in ConfirmModal was ticked.
 func ParseConfirm(values Inputs) bool {
 	return slices.Contains(values[ConfirmBox][ConfirmBox].Chosen, "yes")

@@ -82,8 +82,11 @@ type (
 	DenyReason struct{ Approval approvals.Approval }
 	// AnswerOther answers in words of their own.
 	AnswerOther struct{ Approval approvals.Approval }
-	// Confirm is the second step of what is dangerous.
-	Confirm struct{ Approval approvals.Approval }
+	// Confirm is the second step of what is dangerous, with what speaks against it now.
+	Confirm struct {
+		Approval approvals.Approval
+		Facts    []string
+	}
 	// Edit changes what a call is about to do.
 	Edit struct{ Approval approvals.Approval }
 	// Always makes a rule of a decision; Below starts it with edits below the file's folder.

@@ -164,14 +164,17 @@ func (c *card) offerLabel(number int, g view.GrantOffer) *slack.TextBlockObject 
 }
 
 // ConfirmModal is the second step of approving a dangerous call: all of the input,
-// or its first page and how to see the rest, what is risky, why it is asked, and a
-// box that must be ticked.
-func ConfirmModal(a approvals.Approval, o Options) slack.ModalViewRequest {
+// or its first page and how to see the rest, what is risky, what speaks against it now,
+// why it is asked, and a box that must be ticked.
+func ConfirmModal(a approvals.Approval, o Options, facts ...string) slack.ModalViewRequest {
 	v := modal("Approve this?", "Approve", view.CallbackConfirm, view.Ref(a))
 	c := cardOf(a, o)
 	chunks, deceits := inputChunksOf(a, o)
 	s := c.subjectOf(a, objectMax)
 	c.section(joinNonEmpty("\n", c.headline(s), c.risks()))
+	if len(facts) > 0 {
+		c.section("⚠️ " + mrkdwn.EscapeWithin(o.redact(strings.Join(facts, "\n⚠️ ")), inputChunk))
+	}
 	c.context(c.origin(200), c.grounds(300), c.deciders())
 	loses, _ := view.Dangers(a, o.redact)
 	c.section("⚠️ *" + strings.ReplaceAll(mrkdwn.Escape(loses), "*", "") + "*")

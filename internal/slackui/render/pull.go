@@ -151,11 +151,15 @@ func (c *asking) reviewers(p *forges.PushPull) string {
 	return "Asks " + strings.Join(names, ", ") + " for a review"
 }
 
-// merged says of a pull request that is to be merged how it stands.
+// merged says of a pull request that is to be merged how it stood when people were asked.
 func (c *card) merged(p *forges.PushPull) {
 	text := func(s string, most int) string { return mrkdwn.EscapeWithin(c.o.redact(plaintext.OneLine(s)), most) }
 	as := forges.Pull{Checks: p.Checks, Reviews: p.Said}
+	draft := ""
+	if p.Draft {
+		draft = "a draft"
+	}
 	how := map[string]string{"merge": "with a merge commit", "squash": "as one commit", "rebase": "its commits put on top"}[p.Method]
 	c.section(joinNonEmpty("\n", "The commit "+c.code(p.Head[:min(len(p.Head), pushIDShort)], 20)+", "+how+". If its branch moves before you decide, nothing is merged.",
-		joinNonEmpty(" · ", pullChecks(as, text), pullReviews(as, text))))
+		"When this was asked: "+joinNonEmpty(" · ", draft, pullChecks(as, text), pullReviews(as, text))+". The pull request's message has how it stands now."))
 }

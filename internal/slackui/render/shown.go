@@ -71,7 +71,7 @@ func Window(f view.Form, o Options) slack.ModalViewRequest {
 	case view.AnswerOther:
 		return AnswerOther(f.Approval, o)
 	case view.Confirm:
-		return ConfirmModal(f.Approval, o)
+		return ConfirmModal(f.Approval, o, f.Facts...)
 	case view.Edit:
 		v, _ := EditModal(f.Approval, o)
 		return v
