@@ -147,7 +147,7 @@ func (w *worker) beginWithFiles(ctx context.Context, row turns.Turn, prompt inbo
 		if refusal != "" {
 			w.say(ctx, refusal)
 		}
-		if why, ok := pulls.BySelf(prompt.Text); ok {
+		if why, ok := pulls.BySelf(prompt.Text); ok && prompt.TS == "" { // a person may write the like
 			w.say(ctx, "Deckhand begins this by itself: "+why+".")
 		}
 	}
