@@ -90,7 +90,9 @@ func playFake(script string) int {
 			_, _ = io.Copy(io.Discard, in)
 		case "hang":
 			_ = out.Flush()
-			select {}
+			for { // not select {}, which Go without cgo takes for a deadlock
+				time.Sleep(time.Hour)
+			}
 		case "exit":
 			_ = out.Flush()
 			return n
