@@ -71,7 +71,7 @@ var rules = []struct {
 	},
 	{
 		room: "internal/agent/place", not: []string{"internal", "migrations", "cmd"},
-		except: []string{"internal/agent/place", "internal/agent/claude", "internal/agent/policy", "internal/agent/trust", "internal/attachment", "internal/forge", "internal/gateway", "internal/price", "internal/sandbox", "internal/scratch", "internal/store", "internal/transcript", "internal/workspace"},
+		except: []string{"internal/agent/place", "internal/agent/claude", "internal/agent/policy", "internal/agent/trust", "internal/attachment", "internal/forge", "internal/gateway", "internal/price", "internal/sandbox", "internal/scratch", "internal/store", "internal/transcript", "internal/workspace", "internal/redact"},
 		reason: "where a session runs follows from its thread and its project: it knows nothing of workers, turns, approvals or Slack",
 	},
 	{
@@ -101,7 +101,7 @@ var rules = []struct {
 		reason: "what a session can see and do follows from what it is given: it can be reviewed without Slack, the database or the CLI's protocol",
 	},
 	{
-		room: "internal/gateway", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/gateway", "internal/beginning", "internal/hostname", "internal/price"},
+		room: "internal/gateway", not: []string{"internal", "migrations", "cmd"}, except: []string{"internal/gateway", "internal/beginning", "internal/hostname", "internal/price", "internal/redact"},
 		reason: "what may leave a sandbox follows from the call and from the session's environment: it knows nothing of threads, Slack or Postgres",
 	},
 	{

@@ -21,6 +21,8 @@ import (
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
+
+	"deckhand/internal/redact"
 )
 
 const (
@@ -83,7 +85,7 @@ func (g *Gateway) Open(ctx context.Context, o Opening) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{
-		gateway: g, route: r, token: random(32), dir: filepath.Join(g.dir, random(nameLen/2)), log: g.log, meter: o.Meter,
+		gateway: g, route: r, token: redact.Token(), dir: filepath.Join(g.dir, random(nameLen/2)), log: g.log, meter: o.Meter,
 		bodies: semaphore.NewWeighted(maxBodies), under: semaphore.NewWeighted(maxUnderWay), complaints: rate.Sometimes{First: 3, Interval: time.Minute},
 	}
 	d := door{socket: s.Socket(), token: s.token}

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"deckhand/internal/redact"
 )
 
 // String is for people: "Amazon Bedrock, eu-central-1".
@@ -83,7 +85,7 @@ func (r *route) overhear(ctx context.Context, ask func(ctx context.Context, env 
 	if err != nil {
 		return nil, err
 	}
-	token := random(32)
+	token := redact.Token()
 	var mu sync.Mutex
 	var first *http.Request
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, ErrorLog: quiet, Handler: http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {

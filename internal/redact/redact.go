@@ -2,12 +2,14 @@
 // for the logs and for whatever else people read: values that it was told, and what
 // has the shape of a well-known token.
 //
-// It is pure. A text must be redacted as a whole, before it is cut: a secret of which
+// It is pure, but for [Token]. A text must be redacted as a whole, before it is cut: a secret of which
 // one half is elsewhere is not found.
 package redact
 
 import (
+	"crypto/rand"
 	"encoding/base64"
+	"encoding/hex"
 	"net/url"
 	"regexp"
 	"slices"
@@ -62,6 +64,20 @@ func New(values ...string) *Redactor {
 	return r
 }
 
+// ours begins the tokens by which a session's process is known to the bot.
+const ours = "dkh_"
+
+// TokenLength is the length of a token of ours, in bytes.
+const TokenLength = 64
+
+// Token returns a new token for a session's process. Every redactor knows it by its beginning: what a program
+// in the session prints of its environment is shown without it.
+func Token() string {
+	b := make([]byte, (TokenLength-len(ours))/2)
+	_, _ = rand.Read(b) // it never fails
+	return ours + hex.EncodeToString(b)
+}
+
 // tokenShape is a kind of token: a prefix and at least min bytes of tail after it.
 type tokenShape struct {
 	prefix string
@@ -87,6 +103,7 @@ func byteSet(more string) *[256]bool {
 
 // tokenShapes are the tokens that are known by their looks.
 var tokenShapes = []tokenShape{
+	{ours, 20, tailAlnum},
 	{"xoxb-", 10, tailWord},
 	{"xoxp-", 10, tailWord},
 	{"xoxa-", 10, tailWord},

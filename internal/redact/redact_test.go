@@ -29,6 +29,7 @@ func TestRedact(t *testing.T) {
 	r := redact.New(known, shortOne, ourSecret, "")
 	for in, want := range map[string]string{
 		"nothing here, abc":                                  "nothing here, abc",
+		"X-Deckhand-Token: " + redact.Token():                "X-Deckhand-Token: [redacted]",
 		"a " + botToken + ", b":                              "a [redacted], b",
 		appToken + "\n" + apiKey:                             "[redacted]\n[redacted]",
 		"(" + gitHub + ")" + aws:                             "([redacted])[redacted]",

@@ -2,7 +2,6 @@ package place
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 
 	"deckhand/internal/agent/policy"
 	"deckhand/internal/gateway/egress"
+	"deckhand/internal/redact"
 	"deckhand/internal/sandbox"
 	"deckhand/internal/store/threads"
 )
@@ -128,7 +128,7 @@ func (h *Host) openWeb(t threads.Thread, p Project, s *sandbox.Session) (*egress
 	if err != nil {
 		return nil, err
 	}
-	token := rand.Text()
+	token := redact.Token()
 	web, err := h.Web.Open(filepath.Join(filepath.Dir(s.Socket), "web"), egress.Options{
 		Project: p.Name, Rules: rules, Ask: p.Sandbox.Network == sandbox.Ask, Servers: servers, Token: token,
 		Denied: func(host string, port uint16) string {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"deckhand/internal/gateway/gitway/forgetest"
+	"deckhand/internal/redact"
 	"deckhand/internal/waittest"
 )
 
@@ -155,7 +156,7 @@ func TestHostileGreetings(t *testing.T) {
 	v := newVisit(t, f, remoteOf(f, "web"))
 	at := "/" + v.names[0]
 	for _, c := range []struct{ says, want string }{
-		{strings.Repeat("0", tokenLength) + "\n" + line("git-upload-pack "+at+"\x00"), ""},
+		{strings.Repeat("0", redact.TokenLength) + "\n" + line("git-upload-pack "+at+"\x00"), ""},
 		{v.token + " " + line("git-upload-pack "+at+"\x00"), ""},
 		{v.token[:10], ""},
 		{v.token + "\nGET / HTTP/1.1\r\n\r\n", ""},

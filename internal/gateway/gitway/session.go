@@ -2,9 +2,7 @@ package gitway
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/subtle"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +18,8 @@ import (
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
+
+	"deckhand/internal/redact"
 )
 
 const (
@@ -28,7 +28,6 @@ const (
 	host = "git.invalid"
 	// tokenVariable holds the session's token, which begins each conversation.
 	tokenVariable = "DECKHAND_GIT_TOKEN"
-	tokenLength   = 64
 	// maxConversations bounds a session's concurrent conversations.
 	maxConversations = 8
 	// burst is how many may follow at once; then one every two seconds.
@@ -91,7 +90,7 @@ const maxPending = 100
 func (g *Gate) Open(dir, project string, remotes []Remote) (*Session, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Session{
-		gate: g, dir: dir, token: random(tokenLength / 2), repositories: map[string]*mirror{}, spellings: map[string][]string{},
+		gate: g, dir: dir, token: redact.Token(), repositories: map[string]*mirror{}, spellings: map[string][]string{},
 		log: g.log.With(zap.String("project", project)), pace: rate.NewLimiter(rate.Every(2*time.Second), burst), pushing: semaphore.NewWeighted(1), signing: rate.NewLimiter(20, 200), cancel: cancel, allowed: map[string]Pass{},
 	}
 	for _, r := range remotes {
@@ -119,12 +118,6 @@ func (g *Gate) Open(dir, project string, remotes []Remote) (*Session, error) {
 	}
 	s.running.Go(func() { s.serve(ctx) })
 	return s, nil
-}
-
-func random(n int) string {
-	b := make([]byte, n)
-	_, _ = rand.Read(b) // it never fails
-	return hex.EncodeToString(b)
 }
 
 // Env are the variables added to the session's environment.
@@ -283,7 +276,7 @@ func (s *Session) survive(fault any) {
 // converse reads what a git wants, and does or refuses it.
 func (s *Session) converse(ctx context.Context, conn net.Conn) {
 	_ = conn.SetDeadline(time.Now().Add(greetingTimeout))
-	token := make([]byte, tokenLength+1)
+	token := make([]byte, redact.TokenLength+1)
 	if _, err := io.ReadFull(conn, token); err != nil || subtle.ConstantTimeCompare(token, []byte(s.token+"\n")) != 1 {
 		return // it belongs to another session
 	}
