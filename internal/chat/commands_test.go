@@ -111,9 +111,7 @@ var sayings = []struct{ text, command, rest string }{
 	{"APPROVE   7k2qx confirm", "approve", "7k2qx confirm"},
 	{"approve", nearly + "approve", ""},
 	{"approve this", nearly + "approve", ""},
-	{"approve KQXAB", "approve", "KQXAB"}, // it has no digit
-	{"approve kqxab", "approve", "kqxab"},
-	{"deny HTTPS requests to the old host", "", ""},
+	{"approve KQXAB", nearly + "approve", ""}, // a code has a digit
 	{"approve of this design?", "", ""},
 	{"approve 7K2QX\nand deploy it", nearly + "approve", ""},
 	{"deny 7k2qx not today", "deny", "7k2qx not today"},

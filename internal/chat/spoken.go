@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -74,7 +73,7 @@ func (list commands) read(text string) *spoken {
 	}
 	c := &list[i]
 	first, _ := headOf(rest)
-	coded := c.byCode && (isCode(first) || looksLikeCode.MatchString(rest))
+	coded := c.byCode && isCode(first)
 	if m := c.form.FindStringSubmatch(rest); m != nil && coded == c.byCode {
 		return &spoken{command: c, rest: m[1]}
 	}
@@ -136,9 +135,6 @@ func quoted(text string) string { return plaintext.Clip(plaintext.OneLine(text),
 func isCode(word string) bool {
 	return len(word) >= 5 && len(word) <= 26 && isASCII(word) && strings.ContainsAny(word, "0123456789")
 }
-
-// looksLikeCode is true of one word that can be a code without a digit: alone it is no work in any case.
-var looksLikeCode = regexp.MustCompile(`^[A-Za-z]{5}$`)
 
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
