@@ -40,7 +40,7 @@ func (w *worker) rewind(ctx context.Context, p inbox.Prompt) error {
 		return err
 	}
 	if !p.Begun && GoneOn(h, *p.Rewind) {
-		return w.dropRewind(ctx, p, inbox.Drop{Sentence: func(int) string { return NotRewound }, To: p.UserID})
+		return w.dropRewind(ctx, p, inbox.Drop{Sentence: func(int) string { return NotRewound }, Alone: true})
 	}
 	to, before, ok := rewindTo(h, p.Rewind.To)
 	then, kept := h.State(to.Turn)

@@ -95,6 +95,7 @@ type Prompt struct {
 	UrgentBy   string
 	Rewind     *Rewind // what is to be done instead of a turn; nil for a turn
 	Begun      bool    // the rewind has begun to change the files
+	ByItself   bool    // it comes of the thread's pull request, see [forges.Store.WakePull], and nobody wrote it
 }
 
 // Rewind is what a prompt is to do that takes back a part of its thread.
@@ -223,17 +224,17 @@ const PromptColumns = `i.id AS inbox_id, i.thread_id, i.team_id, i.channel_id, i
 	EXISTS (SELECT FROM budget_waits b WHERE b.inbox_id = i.id) AS waited,
 	i.next_try > now() AS not_yet, i.next_try, i.attempts,
 	COALESCE(i.waits_since, '0001-01-01T00:00:00Z') AS waits_since, i.why, i.marked, COALESCE(i.urgent_at, '0001-01-01T00:00:00Z') AS urgent_at, i.urgent_by,
-	i.rewind, i.state = 'running' AND i.rewind IS NOT NULL AS begun`
+	i.rewind, i.state = 'running' AND i.rewind IS NOT NULL AS begun, i.event_id LIKE 'pull/%' AS by_itself`
 
 // Drop says how dropped prompts are reported.
 type Drop struct {
 	Outcome string
 	Mark    string // how each is marked, for an [outbox.Mark]; empty for no mark
-	// Sentence returns the text in the thread, for an [outbox.Said], or an [outbox.Whisper] with To; nil or empty for none. It is called only if
+	// Sentence returns the text in the thread, for an [outbox.Said]; nil or empty for none. It is called only if
 	// some were dropped.
 	Sentence func(dropped int) string
 	Buttons  []outbox.Button // below it
-	To       string          // who alone is told it; empty for the thread
+	Alone    bool            // only who asked for the last one is told the sentence, by an [outbox.Whisper]
 }
 
 // DropPrompts finishes every prompt of the thread that has no turn yet, and returns them with the outbox rows:
@@ -271,18 +272,23 @@ func (s *Store) dropPrompts(ctx context.Context, l threads.Lease, one *int64, d 
 			return err
 		}
 		var tell []outbox.NewRow
+		var alone []outbox.Row
 		for _, p := range out {
 			if d.Mark != "" {
 				tell = append(tell, outbox.NewRow{Kind: outbox.Mark, Inbox: p.InboxID, Body: d.Mark})
 			}
 		}
 		if d.Sentence != nil {
-			if said := d.Sentence(len(out)); said != "" {
-				row := outbox.NewRow{Kind: outbox.Said, Body: said, Buttons: d.Buttons}
-				if d.To != "" {
-					row = outbox.NewRow{Kind: outbox.Whisper, Body: said, To: d.To}
+			said, p := d.Sentence(len(out)), out[len(out)-1]
+			switch {
+			case said == "":
+			case d.Alone:
+				w := Whisper{ChannelID: p.ChannelID, ThreadTS: p.ThreadTS, UserID: p.UserID, Sentence: said}
+				if alone, err = s.whisper(ctx, tx, p.TeamID, p.InboxID, w); err != nil {
+					return err
 				}
-				tell = append(tell, row)
+			default:
+				tell = append(tell, outbox.NewRow{Kind: outbox.Said, Body: said, Buttons: d.Buttons})
 			}
 		}
 		shown := len(tell)
@@ -293,7 +299,7 @@ func (s *Store) dropPrompts(ctx context.Context, l threads.Lease, one *int64, d 
 		}
 		rows, err = outbox.Add(ctx, tx, l.ThreadID, tell...)
 		if err == nil {
-			rows = rows[:shown]
+			rows = append(rows[:shown], alone...)
 		}
 		return err
 	})
@@ -330,23 +336,29 @@ func (s *Store) FinishTelling(ctx context.Context, id int64, outcome string, tel
 		if err != nil {
 			return err
 		}
-		for _, w := range tell {
-			r, err := pg.CollectOne[outbox.Row](tx.Query(ctx, `
-				WITH o AS (
-					INSERT INTO outbox (kind, team_id, inbox_id, channel_id, thread_ts, user_id, body, replica, process, held_until)
-					VALUES ('whisper', $1, $2, $3, $4, $5, $6, $7, $8, now() + $9)
-					RETURNING *)
-				SELECT `+outbox.Columns+` FROM`+outbox.Tables,
-				team, id, w.ChannelID, w.ThreadTS, w.UserID, w.Sentence, s.db.Replica, s.db.Process, outbox.Hold))
-			if err != nil {
-				return err
-			}
-			rows = append(rows, r)
-		}
-		return nil
+		rows, err = s.whisper(ctx, tx, team, id, tell...)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("finish envelope %d: %w", id, err)
+	}
+	return rows, nil
+}
+
+// whisper queues sentences for single people, which come of an envelope.
+func (s *Store) whisper(ctx context.Context, tx pg.Tx, team string, inboxID int64, tell ...Whisper) (rows []outbox.Row, err error) {
+	for _, w := range tell {
+		r, err := pg.CollectOne[outbox.Row](tx.Query(ctx, `
+			WITH o AS (
+				INSERT INTO outbox (kind, team_id, inbox_id, channel_id, thread_ts, user_id, body, replica, process, held_until)
+				VALUES ('whisper', $1, $2, $3, $4, $5, $6, $7, $8, now() + $9)
+				RETURNING *)
+			SELECT `+outbox.Columns+` FROM`+outbox.Tables,
+			team, inboxID, w.ChannelID, w.ThreadTS, w.UserID, w.Sentence, s.db.Replica, s.db.Process, outbox.Hold))
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, r)
 	}
 	return rows, nil
 }

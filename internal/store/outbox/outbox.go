@@ -90,8 +90,7 @@ type NewRow struct {
 	Body         string
 	Buttons      []Button
 	AdminsOf     string
-	To           string // the recipient of a whisper, which stands where the thread does
-	Free         bool   // any process may send it
+	Free         bool // any process may send it
 }
 
 // Add writes rows of a thread into the outbox in one round trip. This process is to send them.
@@ -117,12 +116,12 @@ func AddTo(db *pg.DB, b *pgx.Batch, threadID int64, written func(Row), rows ...N
 		}
 		b.Queue(`
 			WITH o AS (
-				INSERT INTO outbox (kind, team_id, thread_id, channel_id, thread_ts, user_id, turn_id, card_id, inbox_id, notice_id, body, replica, process, held_until, buttons, admins_of)
-				SELECT $2, team_id, CASE $13 WHEN '' THEN id END, CASE $13 WHEN '' THEN '' ELSE channel_id END, CASE $13 WHEN '' THEN '' ELSE thread_ts END, $13, NULLIF($3::bigint, 0), NULLIF($4, ''), NULLIF($5::bigint, 0), NULLIF($6, ''), $7, $8, $9, now() + $10, COALESCE($11::jsonb, '[]'), $12
+				INSERT INTO outbox (kind, team_id, thread_id, turn_id, card_id, inbox_id, notice_id, body, replica, process, held_until, buttons, admins_of)
+				SELECT $2, team_id, id, NULLIF($3::bigint, 0), NULLIF($4, ''), NULLIF($5::bigint, 0), NULLIF($6, ''), $7, $8, $9, now() + $10, COALESCE($11::jsonb, '[]'), $12
 				FROM threads WHERE id = $1
 				RETURNING *)
 			SELECT `+Columns+` FROM`+Tables,
-			threadID, w.Kind, w.Turn, w.Card, w.Inbox, w.Notice, w.Body, db.Replica, db.Process, hold, w.Buttons, w.AdminsOf, w.To,
+			threadID, w.Kind, w.Turn, w.Card, w.Inbox, w.Notice, w.Body, db.Replica, db.Process, hold, w.Buttons, w.AdminsOf,
 		).Query(func(rows pgx.Rows) error {
 			got, err := pg.CollectOne[Row](rows, nil)
 			written(got)
