@@ -147,8 +147,8 @@ func (w *worker) beginWithFiles(ctx context.Context, row turns.Turn, prompt inbo
 		if refusal != "" {
 			w.say(ctx, refusal)
 		}
-		if why, ok := pulls.BySelf(prompt.Text); ok && prompt.TS == "" { // a person may write the like
-			w.say(ctx, "Deckhand begins this by itself: "+why+".")
+		if prompt.ByItself {
+			w.say(ctx, "Deckhand begins this by itself: "+pulls.Why(prompt.Text)+".")
 		}
 	}
 	w.beginTurn(row, prompt, promptUUID, a.note+text, a.blocks...)

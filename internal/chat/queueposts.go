@@ -80,7 +80,7 @@ func (p queuePosts) read(ctx context.Context, id string) (show func(), err error
 	}
 	names := map[string]string{}
 	for i, w := range q.Prompts[:min(len(q.Prompts), view.QueueShown)] {
-		if _, ok := bySelf(w); ok {
+		if w.ByItself {
 			q.Prompts[i].UserID, names[""] = "", "Deckhand"
 			continue
 		}
@@ -207,22 +207,14 @@ func (p queuePosts) page(start *agent.StartWait, q inbox.Queue, names map[string
 	return v
 }
 
-// bySelf says why a prompt comes by itself; a person may write the like.
-func bySelf(w inbox.QueuedPrompt) (why string, ok bool) {
-	if w.Kind == inbox.Message {
-		return "", false
-	}
-	return pulls.BySelf(w.Text)
-}
-
-// pressedIn is which button a prompt comes from, as [prompter.pressed] and others write it.
+// pressedIn is which button a prompt comes from, as [puller.pressed] and others write it.
 var pressedIn = regexp.MustCompile(`^\[.* pressed ([^:\n]+):`)
 
 // saidIn is what a person has said in a prompt, without what we added for the model and without secrets; of a prompt
 // that comes by itself, why.
 func (p queuePosts) saidIn(w inbox.QueuedPrompt) string {
-	if why, ok := bySelf(w); ok {
-		return why
+	if w.ByItself {
+		return pulls.Why(w.Text)
 	}
 	if w.Kind != inbox.Message {
 		if pressed := pressedIn.FindStringSubmatch(w.Text); pressed != nil {

@@ -160,7 +160,7 @@ func (s *Service) check(ctx context.Context, p *forges.Pull) (until time.Time, e
 	if !wake {
 		return until, nil
 	}
-	ok, err := s.Store.WakePull(ctx, *p, roundsMost, uuid.NewString(), bySelf+Trouble(*p))
+	ok, err := s.Store.WakePull(ctx, *p, roundsMost, uuid.NewString(), byItself+Trouble(*p))
 	if ok {
 		s.Wake(p.ThreadID)
 	}
@@ -297,14 +297,13 @@ func (s *Service) wakes(ctx context.Context, p *forges.Pull) (bool, error) {
 	return true, nil
 }
 
-// bySelf begins a prompt that nobody has written.
-const bySelf = "[This comes by itself:]\n"
+// byItself begins a prompt that nobody has written.
+const byItself = "[This comes by itself:]\n"
 
-// BySelf says in a line why a prompt comes by itself; false for one that somebody gave.
-func BySelf(prompt string) (why string, ok bool) {
-	why, ok = strings.CutPrefix(prompt, bySelf)
-	why, _, _ = strings.Cut(why, ". ")
-	return why, ok
+// Why says in a line why a prompt comes by itself, see [inbox.Prompt].
+func Why(prompt string) string {
+	why, _, _ := strings.Cut(strings.TrimPrefix(prompt, byItself), ". ")
+	return why
 }
 
 // Trouble is what a session is asked to mend in a pull request, in our own words; empty if
