@@ -49,7 +49,10 @@ func (a decider) against(ctx context.Context, approval approvals.Approval) ([]st
 		return nil, nil
 	}
 	p, err := a.c.Store.PullAt(ctx, approval.ThreadID, approval.Push.Repository, approval.Push.Pull.Number)
-	if err != nil {
+	switch {
+	case errors.Is(err, pg.ErrNotFound):
+		return []string{"How it stands now is not known here."}, nil
+	case err != nil:
 		return nil, err
 	}
 	return view.MergeFacts(p, approval.Push.Pull.Head), nil

@@ -57,7 +57,7 @@ type Origin struct {
 	threads.ThreadKey
 	Project     string
 	Title       string // of the thread, for people who may read it; may be empty
-	Words       string // what RequestedBy wrote, see [threads.Words]; empty if the turn began with none
+	Words       string // what RequestedBy wrote, in a message or a form, see [threads.Words]; empty if they pressed a button, or nobody wrote
 	Workspace   string
 	SessionID   string
 	TurnID      int64
@@ -178,7 +178,7 @@ const (
 // A statement that waited for the one that moved the approval to another turn does not see that turn, which has
 // just begun.
 const approvalsFirst = `a.id, a.thread_id, t.team_id, t.channel_id, t.thread_ts, t.project, t.title,
-	COALESCE((SELECT ` + threads.Words + ` FROM inbox i WHERE i.turn_id = a.turn_id AND i.kind = 'message' ORDER BY i.ts LIMIT 1), '') AS words, t.workspace,
+	COALESCE((SELECT ` + threads.Words + ` FROM inbox i WHERE i.turn_id = a.turn_id AND i.kind IN ('message', 'view') ORDER BY i.ts LIMIT 1), '') AS words, t.workspace,
 	a.session_id::text AS session_id, a.turn_id, a.kind, a.request_id, a.tool_use_id, a.tool_name, a.input, a.input_sha256,
 	a.requested_by, a.rule, a.because, a.approvers, a.quorum, a.requester_may, a.on_timeout, a.dangerous, a.grantable,
 	a.risks, a.decision_reason, a.said, a.tool_sha256, a.tool_change, a.card_id, a.status, a.decided_by, a.decided_via, COALESCE(a.grant_id, 0) AS grant_id,
