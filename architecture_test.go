@@ -71,7 +71,7 @@ var rules = []struct {
 	},
 	{
 		room: "internal/agent/place", not: []string{"internal", "migrations", "cmd"},
-		except: []string{"internal/agent/place", "internal/agent/claude", "internal/agent/policy", "internal/agent/trust", "internal/attachment", "internal/forge", "internal/gateway", "internal/price", "internal/sandbox", "internal/scratch", "internal/store", "internal/transcript", "internal/workspace", "internal/redact"},
+		except: []string{"internal/agent/place", "internal/agent/claude", "internal/agent/policy", "internal/agent/trust", "internal/attachment", "internal/forge", "internal/gateway", "internal/price", "internal/redact", "internal/sandbox", "internal/scratch", "internal/store", "internal/transcript", "internal/workspace"},
 		reason: "where a session runs follows from its thread and its project: it knows nothing of workers, turns, approvals or Slack",
 	},
 	{

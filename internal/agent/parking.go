@@ -11,8 +11,9 @@ import (
 )
 
 // A turn that does nothing but wait for people is parked after a while, and at once when
-// another thread needs its slot, or the bot stops or has died: its process ends in order, the lease goes back, and
-// the turn is a row that sleeps (see [store.Store.ParkTurn]). Its cards work on. What ends
+// another thread needs its slot or the bot stops: its process ends in order, the lease goes
+// back, and the turn is a row that sleeps (see [store.Store.ParkTurn]). So is one whose process
+// died while it waited. Its cards work on. What ends
 // one of its approvals wakes the thread, which goes on as after a crash: the session is
 // resumed, the prompt is sent again with a note of what was decided, and a decision is
 // bound to its call when that is made again.

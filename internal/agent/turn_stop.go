@@ -96,8 +96,8 @@ func (w *worker) mustStop() bool {
 
 // abandonTurn leaves a running turn to whoever continues it: on shutdown it is
 // interrupted, so that its process can end in good order, and stays running in the
-// database, as does one that was parked. One that was being stopped ends: nobody is to
-// go on with it.
+// database. One that waits for people is parked. One that was being stopped ends: nobody
+// is to go on with it.
 func (w *worker) abandonTurn(ctx context.Context, fenced bool, cause error) {
 	t := w.turn
 	defer func() { w.turn = nil }()

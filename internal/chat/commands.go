@@ -108,7 +108,7 @@ func allCommands(a *Chat) commands {
 		{
 			name: "mode", act: access.Prompt, inThread: true, steers: true, form: form(`([A-Za-z]*)[.!?…]*`),
 			run:  s.session(s.onModeCommand),
-			help: view.HelpLine{Say: []string{"mode default", "mode plan"}, Means: "have no plan made first any more, or have one"},
+			help: view.HelpLine{Say: []string{"mode default", "mode plan"}, Means: "work without a plan again, or plan first"},
 		},
 		{
 			name: "retry", act: access.Prompt, inThread: true, steers: true, form: form(`()`),
@@ -168,7 +168,7 @@ func allCommands(a *Chat) commands {
 		{
 			name: "disconnect", act: access.See, steers: true, form: form(`()`),
 			run:  c.onConnectCommand,
-			help: view.HelpLine{Say: []string{"disconnect"}, Means: "have your own accounts used no more"},
+			help: view.HelpLine{Say: []string{"disconnect"}, Means: "stop using your own accounts"},
 		},
 		// What these take is up to the policy, request by request: see decide.
 		{

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 
 	"deckhand/internal/access"
@@ -166,13 +164,14 @@ func (a granter) onGrantsCommand(ctx context.Context, in *Incoming, _ string) (o
 	if thread.ID == 0 {
 		projects = a.c.Access.Places.Of(in.Row.ChannelID)
 	}
-	postures := map[policy.Posture]bool{}
-	for _, p := range projects {
-		postures[a.c.Postures.Of(p, in.Row.ChannelID)] = true
-	}
-	posture := policy.Posture("")
-	if len(postures) == 1 {
-		posture = slices.Collect(maps.Keys(postures))[0]
+	var posture policy.Posture
+	for i, p := range projects {
+		of := a.c.Postures.Of(p, in.Row.ChannelID)
+		if i > 0 && of != posture {
+			posture = ""
+			break
+		}
+		posture = of
 	}
 	a.reply(in, view.Grants{Lines: lines, More: more, Posture: posture, Redact: a.c.Redact})
 	return "grants", nil

@@ -2,8 +2,8 @@
 // for the logs and for whatever else people read: values that it was told, and what
 // has the shape of a well-known token.
 //
-// It is pure, but for [Token]. A text must be redacted as a whole, before it is cut: a secret of which
-// one half is elsewhere is not found.
+// It is pure, but for [Token]. A text must be redacted as a whole, before it is cut: a
+// secret of which one half is elsewhere is not found.
 package redact
 
 import (

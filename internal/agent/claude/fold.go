@@ -114,7 +114,7 @@ func IsCommandOutput(m Message) bool {
 	return false
 }
 
-// compacted begins the notice of it.
+// compacted is how the notice of a compaction begins.
 const compacted = "The conversation was compacted"
 
 // command shows what a slash command printed.
