@@ -71,6 +71,7 @@ func (d *Doctor) place(ctx context.Context) []Finding {
 	if listening == nil {
 		_ = l.Close()
 	}
+	_, _, malformed := net.SplitHostPort(d.Environment.Listen)
 	ours := inUse && errors.Is(listening, syscall.EADDRINUSE) && isBot(ctx, d.Environment.Listen)
 
 	found := Finding{folder, OK, d.Environment.DataDir}
@@ -86,6 +87,8 @@ func (d *Doctor) place(ctx context.Context) []Finding {
 	switch {
 	case ours:
 		at.Text += ", where the bot that runs here answers"
+	case malformed != nil:
+		at = Finding{address, Skipped, "DECKHAND_LISTEN is not host:port, see environment"}
 	case listening != nil:
 		at = Finding{address, Failed, fmt.Sprintf("DECKHAND_LISTEN: %s: %s", d.Environment.Listen, cureListening(listening))}
 	}

@@ -89,11 +89,15 @@ func readText(name string, source []byte) (File, error) {
 		}
 		v.shapes("$", doc.Body, reflect.TypeFor[document](), 0)
 	}
+	read := source
+	if len(tree.Docs) > 0 && tree.Docs[0].Body != nil && tree.Docs[0].Body.Type() == ast.NullType {
+		read = nil // the reader takes an empty file and refuses null
+	}
 	if err := v.err(); err != nil {
 		return File{}, err
 	}
 	var d document
-	if err := yaml.UnmarshalWithOptions(source, &d, yaml.Strict()); err != nil {
+	if err := yaml.UnmarshalWithOptions(read, &d, yaml.Strict()); err != nil {
 		return File{}, positioned(name, tree, err)
 	}
 	v.check(d)

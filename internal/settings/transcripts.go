@@ -9,7 +9,7 @@ import (
 // transcriptsYAML bounds the size and age of stored conversations.
 type transcriptsYAML struct {
 	Limit    string `yaml:"limit"`
-	KeepDays int    `yaml:"keep_days"`
+	KeepDays *int   `yaml:"keep_days"`
 }
 
 // leastTranscript is the smallest limit: an empty session of Claude Code has some 200 KiB. mostTranscript is the
@@ -22,10 +22,14 @@ const (
 
 // Transcripts are the limit of a stored conversation in bytes, and its age; 0 is the agent's default.
 func (f File) Transcripts() (limit int64, keep time.Duration) {
-	if t := f.document.Transcripts; t.Limit != "" {
+	t := f.document.Transcripts
+	if t.Limit != "" {
 		limit, _ = size(t.Limit) // already validated
 	}
-	return limit, time.Duration(f.document.Transcripts.KeepDays) * 24 * time.Hour
+	if t.KeepDays != nil {
+		keep = time.Duration(*t.KeepDays) * 24 * time.Hour
+	}
+	return limit, keep
 }
 
 func (v *validation) transcripts(t transcriptsYAML) {
@@ -37,7 +41,7 @@ func (v *validation) transcripts(t transcriptsYAML) {
 			v.add("$.transcripts.limit", "%s is not a limit here; write one from %s to %s", t.Limit, sandbox.Size(leastTranscript), sandbox.Size(mostTranscript))
 		}
 	}
-	if t.KeepDays < 0 || t.KeepDays > mostDays {
-		v.add("$.transcripts.keep_days", "%d is not a number of days; write one from 1 to %d", t.KeepDays, mostDays)
+	if n := t.KeepDays; n != nil && (*n < 1 || *n > mostDays) {
+		v.add("$.transcripts.keep_days", "%d is not a number of days; write one from 1 to %d", *n, mostDays)
 	}
 }

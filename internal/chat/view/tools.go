@@ -70,7 +70,7 @@ var Tools = map[string]Tool{
 	"Task":  {Subject: "description", Doing: "has a subagent at work:", Idle: "has a subagent at work", Agent: true},
 	"Skill": {Subject: "skill"},
 
-	"mcp__deckhand__post_file":   {name: "Post file", Subject: "path", File: true, Doing: "is posting", Idle: "is posting a file"},
+	"mcp__deckhand__post_file":   {name: "Post file", Subject: "path", File: true, Doing: "is posting", Idle: "is posting a file", Verb: "post"},
 	"mcp__deckhand__preview":     {name: "Preview", Idle: "is looking at the page"},
 	"mcp__deckhand__read_thread": {name: "Read thread", Subject: "link", Idle: "is reading the thread", Looks: true},
 	"mcp__deckhand__skill":       {name: "Read skill", Subject: "name", Idle: "is reading a skill", Looks: true},

@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -17,13 +18,15 @@ import (
 // gists are what came out of a call, in a few words; empty: how long its result is.
 var gists = map[string]func(v *turnWords, t *claude.ToolUse) string{
 	"Bash": gistOfCommand, "Grep": gistOfSearch, "Write": gistOfWriting, "Edit": gistOfEdit,
+	"mcp__deckhand__open_pull_request": gistOfPull, "mcp__deckhand__merge_pull_request": gistOfPull,
 }
 
 // inputCards fill in what matters of an input on a card, and mark the fields that they show. They
 // report whether they understood them: else the card has all of the input as JSON.
 var inputCards = map[string]func(r *request, s *view.FieldSet) bool{
 	"Bash": cardOfCommand, "Read": cardOfReading, "Write": cardOfWriting, "Edit": cardOfEdit, "NotebookEdit": cardOfNotebook,
-	policy.NetworkTool: (*request).host, "mcp__deckhand__open_pull_request": cardOfPull,
+	policy.NetworkTool: (*request).host, "mcp__deckhand__post_file": cardOfPosting,
+	"mcp__deckhand__open_pull_request": cardOfPull, "mcp__deckhand__merge_pull_request": cardOfMerge,
 }
 
 // fieldWords name the fields of Claude Code's own tools.
@@ -126,6 +129,12 @@ func gistOfEdit(_ *turnWords, t *claude.ToolUse) string {
 	return plusMinus(len(lb), len(la))
 }
 
+var pullNumber = regexp.MustCompile(`#[0-9]+`)
+
+func gistOfPull(_ *turnWords, t *claude.ToolUse) string {
+	return pullNumber.FindString(firstLine(t.Result))
+}
+
 func cardOfCommand(r *request, s *view.FieldSet) bool {
 	command, ok := s.Text("command")
 	if !ok {
@@ -150,6 +159,11 @@ func cardOfReading(r *request, _ *view.FieldSet) bool {
 	return true
 }
 
+func cardOfPosting(r *request, _ *view.FieldSet) bool {
+	r.pre = r.object
+	return r.verb == "post"
+}
+
 func cardOfWriting(r *request, s *view.FieldSet) bool {
 	content, ok := s.Text("content")
 	r.pre = content
@@ -163,6 +177,13 @@ func cardOfPull(r *request, s *view.FieldSet) bool {
 	_, titled := s.Text("title")
 	r.verb, r.object, r.pre = "open", "a pull request", body
 	return ok && titled
+}
+
+func cardOfMerge(r *request, s *view.FieldSet) bool {
+	commit, ok1 := s.Text("head")
+	method, ok2 := s.Text("method")
+	r.verb, r.object, r.pre = "merge", "a pull request", method+" "+commit
+	return ok1 && ok2
 }
 
 func cardOfEdit(r *request, s *view.FieldSet) bool {

@@ -38,18 +38,18 @@ const approvalsReportColumns = `
 	make_interval(secs => COALESCE(percentile_cont(0.5) WITHIN GROUP (ORDER BY waited), 0)) AS median,
 	make_interval(secs => COALESCE(percentile_cont(0.95) WITHIN GROUP (ORDER BY waited), 0)) AS p95`
 
-// The approvals that people were asked for, and each person's votes.
+// The approvals that people were asked for, and each person's votes. An answer to the model's question is neither.
 const (
 	askedOfPeople = `
 		SELECT a.rule, a.status,
 			CASE WHEN a.status IN ('allowed', 'denied') THEN extract(epoch FROM a.decided_at - a.created_at)::float8 END AS waited
 		FROM approvals a JOIN threads t ON t.id = a.thread_id
-		WHERE t.team_id = $1 AND a.created_at >= $2 AND a.created_at < $3 AND a.decided_via NOT IN ('rule', 'grant')`
+		WHERE t.team_id = $1 AND a.created_at >= $2 AND a.created_at < $3 AND a.kind <> 'question' AND a.decided_via NOT IN ('rule', 'grant')`
 	saidByPeople = `
 		SELECT v.user_id, CASE WHEN v.allow THEN 'allowed' ELSE 'denied' END AS status,
 			extract(epoch FROM v.at - a.created_at)::float8 AS waited
 		FROM votes v JOIN approvals a ON a.id = v.approval_id JOIN threads t ON t.id = a.thread_id
-		WHERE t.team_id = $1 AND a.created_at >= $2 AND a.created_at < $3`
+		WHERE t.team_id = $1 AND a.created_at >= $2 AND a.created_at < $3 AND a.kind <> 'question'`
 )
 
 // ApprovalsReport sums up the approvals of a team that were asked in [since, until).
