@@ -38,6 +38,9 @@ const (
 	// checkEvery is the interval of checks of the queue.
 	checkEvery   = 10 * time.Second
 	checkTimeout = 5 * time.Second
+	// fetchEvery is the interval of fetches without a notice. River moves jobs whose time has come every five
+	// seconds, and sends one then.
+	fetchEvery = 5 * time.Second
 )
 
 // Job is a job for a handler.
@@ -126,8 +129,9 @@ func (r *Runner) run(ctx context.Context, tell func(error)) error {
 	}
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
 		Logger: r.log, Workers: workers, FetchOnlyKnownKinds: true,
-		Queues:     map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: atOnce}},
-		JobTimeout: jobTimeout, RescueStuckJobsAfter: stuckAfter, SoftStopTimeout: stopGrace,
+		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: atOnce}},
+		FetchPollInterval: fetchEvery,
+		JobTimeout:        jobTimeout, RescueStuckJobsAfter: stuckAfter, SoftStopTimeout: stopGrace,
 		ReindexerIndexNames: []string{}, // none: the bot's role need not own them, and they are small
 	})
 	if err != nil {
