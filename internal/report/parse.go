@@ -96,8 +96,8 @@ func MayAsk(text string) bool {
 // work. It has a word for spending, and
 //
 //   - no word but those of such questions, or
-//   - opens as a question, says whose or when, and has one more word, which is misspelt or
-//     stands where a name or a time would.
+//   - opens as a question, and has one more word (or two, with "and" between them) where a
+//     name or a time would stand; it says whose or when, or asks what somebody has spent.
 func Asks(text string, o Context) bool {
 	if !MayAsk(text) {
 		return false
@@ -113,7 +113,7 @@ func Asks(text string, o Context) bool {
 	case len(r.unknown) == 0:
 		return !r.vague || whose || o.ThreadID != 0
 	}
-	return r.spend && opens && whose && len(r.unknown) == 1 && r.named
+	return r.spend && opens && len(r.unknown) == 1 && r.named && (whose || r.past)
 }
 
 // opening is how a question about an amount begins.
@@ -130,6 +130,7 @@ type reading struct {
 	unknown []string
 	at      []int
 	named   bool // the last of them stands where a name or a time would
+	past    bool // after "did", "has" or "have"
 	wrong   string
 	others  []string // several questions, of which one can be answered at a time
 	spend   bool     // it has one of spendWords
@@ -154,8 +155,13 @@ func read(text string, o Context) *reading {
 			r.i += n
 			continue
 		}
-		r.named = r.standsForAName()
-		said := r.words[r.i].raw
+		said, last := r.words[r.i].raw, len(r.at)-1
+		if last >= 0 && r.named && r.at[last] == r.i-2 && low(r.words, r.i-1) == "and" { // "linus and grace"
+			r.unknown[last], r.at[last] = r.unknown[last]+" and "+said, r.i
+			r.i++
+			continue
+		}
+		r.named, r.past = r.standsForAName()
 		if before := low(r.words, r.i-1); before == "by" || before == "per" {
 			said = before + " " + said
 		}
@@ -190,13 +196,15 @@ func (r *reading) complain(sentence string) {
 	r.wrong = cmp.Or(r.wrong, sentence)
 }
 
-// standsForAName reports whether the current word follows one that introduces a name or a time.
-func (r *reading) standsForAName() bool {
+// standsForAName reports whether the current word follows one that introduces a name or a time; past: whoever has
+// done something.
+func (r *reading) standsForAName() (named, past bool) {
 	before := r.i - 1
 	for low(r.words, before) == "the" {
 		before--
 	}
-	return nameFollows[low(r.words, before)]
+	w := low(r.words, before)
+	return nameFollows[w], w == "did" || w == "has" || w == "have"
 }
 
 var nameFollows = wordSet("on for in by from since last this past previous did has have does during over per at each until")
@@ -230,6 +238,7 @@ func (r *reading) part() int {
 		return n
 	}
 	if n := r.grouping(words, before); n > 0 {
+		r.spend = r.spend || w == "spenders" || next == "spenders"
 		return n
 	}
 	if n := r.when(words); n > 0 {
@@ -252,7 +261,9 @@ func (r *reading) part() int {
 		r.q.Everyone, r.whose = true, true
 		return 1
 	case vague[w]:
-		r.vague = true
+		r.vague, r.whose = true, r.whose || w == "left" || w == "remaining" // of a budget
+		return 1
+	case whole.MatchString(w) && before == "top":
 		return 1
 	case spendWords[w]:
 		r.spend = true

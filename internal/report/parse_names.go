@@ -81,11 +81,11 @@ func (r *reading) bare(words []word) int {
 	w := words[0]
 	if p, ok := r.project(w); ok {
 		r.q.Projects, r.whose = append(r.q.Projects, p), true
-		return 1
+		return r.withNoun(words, 1, "project")
 	}
 	if ids, n := r.models(words); n > 0 && !digit.MatchString(w.raw[:1]) {
 		r.q.Models, r.whose = append(r.q.Models, ids...), true
-		return n
+		return r.withNoun(words, n, "model")
 	}
 	switch {
 	case w.low == "" || len(w.raw) < 6 || !digit.MatchString(w.raw):
@@ -99,6 +99,14 @@ func (r *reading) bare(words []word) int {
 	}
 	r.whose = true
 	return 1
+}
+
+// withNoun is the number of words of a name of n words with the noun behind it: "the web project".
+func (r *reading) withNoun(words []word, n int, noun string) int {
+	if nouns[low(words, n)] == noun && (len(words) == n+1 || r.means(words[n+1:])) {
+		n++
+	}
+	return n
 }
 
 // noSuch complains of a name that is none.

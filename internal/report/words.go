@@ -137,7 +137,7 @@ var nouns = map[string]string{
 
 // groupings are what costs can be broken down by.
 var groupings = groupingNames(map[ledger.CostGroup]string{
-	ledger.ByUser:    "user users person persons people member members developer developers",
+	ledger.ByUser:    "user users person persons people member members developer developers spenders",
 	ledger.ByChannel: "channel channels",
 	ledger.ByProject: "project projects repo repos repository repositories",
 	ledger.ByModel:   "model models",
@@ -160,13 +160,13 @@ func groupingNames(words map[ledger.CostGroup]string) map[string]ledger.CostGrou
 // oneWord are groupings that need no word before them.
 var oneWord = map[string]ledger.CostGroup{
 	"daily": ledger.ByDay, "monthly": ledger.ByMonth, "who": ledger.ByUser, "people": ledger.ByUser,
-	"users": ledger.ByUser, "projects": ledger.ByProject, "repos": ledger.ByProject, "channels": ledger.ByChannel,
+	"users": ledger.ByUser, "spenders": ledger.ByUser, "projects": ledger.ByProject, "repos": ledger.ByProject, "channels": ledger.ByChannel,
 	"models": ledger.ByModel, "threads": ledger.ByThread, "sessions": ledger.ByThread, "conversations": ledger.ByThread,
 }
 
 var (
 	// spendWords are about money that was spent, whatever stands beside them.
-	spendWords = wordSet("cost costs costing costed spend spends spent spending expense expenses expenditure usage")
+	spendWords = wordSet("cost costs costing costed spend spends spent spending spender spenders expense expenses expenditure usage")
 	// moneyWords are as often about something else: they need words that say whose or when.
 	moneyWords = wordSet(`bill bills billed invoice charge charged charges budget money dollar dollars usd $ euro euros €
 		price prices paid pay paying tokens token burn burned burnt expensive cash`)
@@ -180,7 +180,7 @@ var (
 		can could would like will you your report reports summary overview breakdown split grouped group broken down across
 		total totals sum altogether overall so far until now up date as with by per each together
 		claude deckhand bot ai agent agents hi hey hello thanks thank most top highest biggest more less amount number figures stats
-		currently already approximately about roughly i me out use used using`)
+		currently already why approximately about roughly i me out use used using`)
 	// ours are words for the team that ask for nothing special: what the asker may see.
 	ours      = wordSet("we our us ours")
 	selves    = wordSet("me my mine myself i")
