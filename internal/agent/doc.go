@@ -1,4 +1,4 @@
-// Package agent turns Slack threads into Claude Code sessions: one worker per
+// Package agent turns chat threads into Claude Code sessions: one worker per
 // live thread takes the thread's prompts one by one, runs them through the CLI,
 // has every tool call decided before it runs, and writes what each turn cost to
 // the ledger. It knows nothing of Slack: it shows turns and asks questions
@@ -10,8 +10,8 @@
 //
 //	cold ──prompt──► waiting ──a slot──► starting ──initialized──► ready ──prompt──► running
 //	running ──can_use_tool──► awaiting ──decision──► running
-//	running ──a grant covers a call──► checking ──its maker is looked up──► running
-//	awaiting ──minutes, or its slot is needed──► parked (a row) ──decision──► waiting
+//	running ──a grant covers a call──► checking ──its giver is checked──► running
+//	awaiting ──ParkAfter, or its slot is needed──► parked (a row) ──decision──► waiting
 //	running, awaiting, checking ──stop, expired──► stopping ──result──► ready
 //	running ──result──► ready ──idle──► hibernating ──process gone──► cold (a row, nothing else)
 //	any ──process ends──► cold; a running turn ends as failed
@@ -79,9 +79,8 @@
 //
 // = stays, · cannot be.
 //
-// Calls of the model that a process has left are read to their end. A cold thread whose
-// calls are keeps its lease until they are booked, and is told of prompts and of stops as it
-// does otherwise; a stop cuts them.
+// The gateway reads a model's call to its end even after its process has exited. Until the call is booked
+// the cold thread keeps its lease. Prompts and stops still reach it; a stop cuts the call.
 //
 // Security. A tool runs only after a decision that is committed: a policy rule's
 // (see package policy) or a person's, bound to the SHA-256 of the exact input. Every

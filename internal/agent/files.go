@@ -63,7 +63,7 @@ func (w *worker) attach(ctx context.Context, p inbox.Prompt, shown bool) (a atta
 		return attached{}, nil
 	}
 	var lines []string
-	err = w.hearing(ctx, func(outer context.Context) error {
+	err = w.interruptibly(ctx, func(outer context.Context) error {
 		ctx, cancel := context.WithTimeoutCause(outer, fetchTime, fmt.Errorf("fetch files: no end in %s", fetchTime))
 		defer cancel()
 		select {

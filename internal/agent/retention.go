@@ -103,7 +103,7 @@ func (s *Supervisor) forgetWork(ctx context.Context, since time.Time) error {
 // forgetWork deletes what is kept of the work of a thread that has nothing to do, if it is
 // somewhere else. Else it stays, and the thread is told so once.
 func (w *worker) forgetWork(ctx context.Context) error {
-	return w.hearing(ctx, func(ctx context.Context) error {
+	return w.interruptibly(ctx, func(ctx context.Context) error {
 		select {
 		case w.forgetting <- struct{}{}:
 			defer func() { <-w.forgetting }()

@@ -77,7 +77,7 @@ func (w *worker) ensureSession(ctx context.Context) error {
 		return nil
 	}
 	w.stopSession(ctx, true) // one whose folder is gone can do nothing
-	return w.hearing(ctx, func(ctx context.Context) error {
+	return w.interruptibly(ctx, func(ctx context.Context) error {
 		if err := w.place.Slots.Acquire(ctx, w, w.showPlace); err != nil {
 			return err
 		}

@@ -88,7 +88,7 @@ func (s *Supervisor) Workspaces() (n int, bytes int64) {
 // putAway removes the folder of a thread that has nothing to do, if nothing is lost with
 // it.
 func (w *worker) putAway(ctx context.Context) error {
-	return w.hearing(ctx, func(ctx context.Context) error {
+	return w.interruptibly(ctx, func(ctx context.Context) error {
 		stays, told, err := w.place.PutAway(ctx, w.thread, w.project)
 		switch {
 		case ctx.Err() != nil:

@@ -13,15 +13,16 @@ import (
 	"deckhand/internal/store/threads"
 )
 
-// worker runs one thread. What follows the mailbox belongs to the goroutine in run.
+// worker runs one thread. leased and counters are shared; the fields below them belong to the goroutine in run, which
+// startWanted starts and after which retire reads them.
 type worker struct {
 	*leased
 	*counters
-	life  threads.Registration // under which it takes the lease
-	eager bool                 // whether it does so though the thread suits another replica better
+	life  threads.Registration // the replica's, under which it takes the lease
+	eager bool                 // it takes it even if the thread suits another replica better
 	ended *spend.Ended         // what the calls of processes that have gone still cost
 
-	elsewhere bool // another replica holds the thread
+	elsewhere bool // another replica has the lease
 	asleep    bool // its next prompt waits for a budget, or to be started again, or its turn for people
 	tries     int  // starts for its next prompt that were not answered
 	// stopBy is who has stopped the thread, until that is carried out: the database may be
@@ -225,11 +226,10 @@ type stopError struct{ by string }
 
 func (e *stopError) Error() string { return "stopped by " + e.by }
 
-// hearing runs what takes its time and is not the CLI's beside the loop, and has it end
-// when somebody stops the thread or its lease is lost. Until fn returns, the worker's
-// state is fn's. Other messages are about turns, and none runs: whoever calls hearing
-// reads the database afterwards.
-func (w *worker) hearing(ctx context.Context, fn func(context.Context) error) error {
+// interruptibly runs fn in a goroutine of its own, and cancels it when somebody stops the thread, the lease is lost
+// or the bot stops. Until fn returns, the worker's state belongs to it. Other messages are about turns, and none
+// runs: they are dropped, and the caller reads the database again afterwards.
+func (w *worker) interruptibly(ctx context.Context, fn func(context.Context) error) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	done := make(chan error, 1)
@@ -267,7 +267,7 @@ func (w *worker) hearing(ctx context.Context, fn func(context.Context) error) er
 	}
 }
 
-// onWake looks at what a lost notice may have been about.
+// onWake begins the next prompt. During a turn it shows the queue, and delivers decisions whose notice was lost.
 func (w *worker) onWake(ctx context.Context) error {
 	if w.turn == nil {
 		return w.nextTurn(ctx)

@@ -116,7 +116,7 @@ func (a *gate) unknown(r *access.Refusal) error {
 	if r.Err == nil {
 		return nil
 	}
-	after, ok := a.screen.Passes(r.Err)
+	after, ok := a.screen.RetryAfter(r.Err)
 	if !ok {
 		return nil
 	}

@@ -48,7 +48,7 @@ type (
 	}
 )
 
-func (refusing) Passes(err error) (time.Duration, bool) { return publish.Passes(err) }
+func (refusing) RetryAfter(err error) (time.Duration, bool) { return publish.RetryAfter(err) }
 
 func (p workspacePeople) Establish(ctx context.Context, team, user, channel string, ask func(access.Facts) access.Answer) access.Answer {
 	return p.known.Establish(ctx, team, user, channel, ask)

@@ -84,7 +84,7 @@ func (p budgetPosts) notice(shown view.Budget, posted outbox.PostedMessage, end 
 // readWait reads what a prompt waits for: it is right whichever replica knows what became of
 // the prompt.
 func (p budgetPosts) readWait(ctx context.Context, id string) (show func(), err error) {
-	w, err := p.c.Store.BudgetWaitByPrompt(ctx, Numbered(id))
+	w, err := p.c.Store.BudgetWaitByPrompt(ctx, ParseID(id))
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (p budgetPosts) readWait(ctx context.Context, id string) (show func(), err 
 
 // putWait posts or edits the sentence. p.mu is held.
 func (p budgetPosts) putWait(shown view.BudgetWait, ts string) {
-	w, id := shown.Wait, Number(shown.Wait.InboxID)
+	w, id := shown.Wait, FormatID(shown.Wait.InboxID)
 	end := p.Outbox.Showing(outbox.Shown{Kind: outbox.Wait, Subject: id, UpTo: w.OutboxID})
 	if !w.Waits && ts == "" && !p.waiting[w.InboxID] {
 		if end != nil {

@@ -141,7 +141,7 @@ func (a budgeter) howBudgetEnded(ctx context.Context, n ledger.BudgetNotice) str
 // onContinueClick goes on with a turn that a budget stopped, for whoever may give work
 // in the thread: the click becomes a prompt, once.
 func (a prompter) onContinueClick(ctx context.Context, in *Incoming) (outcome string, err error) {
-	turnID := Numbered(in.Click.Value)
+	turnID := ParseID(in.Click.Value)
 	thread, refused, err := a.ofTurn(ctx, in, turnID, access.Prompt)
 	if err != nil || refused != "" {
 		return refused, err

@@ -143,7 +143,7 @@ func (p cards) wentOn(ctx context.Context, list []approvals.Approval) (elsewhere
 	}
 	asks, err := p.screen.Asks(ctx, first.ChannelID, first.MessageTS)
 	switch {
-	case err != nil && p.screen.MayPass(err):
+	case err != nil && p.screen.IsTemporary(err):
 		return nil, err
 	case asks:
 		return nil, nil
@@ -179,7 +179,7 @@ func (p cards) recover(ctx context.Context, first *approvals.Approval) error {
 		return nil
 	}
 	ts, err := p.screen.Find(ctx, whereOf(first.ThreadKey), CardMark(first.CardID, first.CreatedAt))
-	if err != nil && p.screen.MayPass(err) {
+	if err != nil && p.screen.IsTemporary(err) {
 		return err
 	}
 	if first.MessageTS = ts; ts != "" {

@@ -103,7 +103,7 @@ func New(c Config, self Self, screen Screen, people People, costs Costs) *Chat {
 	c.Access.Places.Bound = a.Bound
 	a.gate = &gate{c: c, self: self, screen: screen, people: people}
 	a.inbox = inboxKeeper{holder: c.Replica + "/" + rand.Text(), look: make(chan struct{}, 1)}
-	a.cursor.wake, a.cursor.look, a.cursor.rate = make(chan struct{}, 1), make(chan struct{}, 1), newScanRate()
+	a.cursor.wake, a.cursor.scanSoon, a.cursor.rate = make(chan struct{}, 1), make(chan struct{}, 1), newScanRate()
 	a.Homes.wake, a.Homes.news = make(chan struct{}, 1), make(chan struct{}, 1)
 	a.posts = newPosts(a)
 	a.Outbox = newOutbox(a)

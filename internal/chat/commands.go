@@ -527,7 +527,7 @@ func (a decider) decideByCode(ctx context.Context, in *Incoming, status approval
 		confirmed, after, _ := strings.Cut(d.Reason, " ")
 		loses, word := view.Dangers(match[0], a.c.Redact)
 		if !strings.EqualFold(confirmed, word) {
-			facts, err := a.against(ctx, match[0])
+			facts, err := a.mergeObstacles(ctx, match[0])
 			if err != nil {
 				return "", err
 			}

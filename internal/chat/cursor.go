@@ -14,44 +14,44 @@ import (
 	"deckhand/internal/store/threads"
 )
 
-// What people post while nobody hears it is looked for in Slack's own record. This file
-// moves the cursor, scans.go reads, found.go takes what is found into the inbox.
+// Messages that were posted while no replica was connected are found by catch-up scans of Slack's
+// history. This file moves the cursor, scans.go reads, found.go takes what is found into the inbox.
 
 const (
-	// cursorEvery is how often the database is told that this process hears.
+	// cursorEvery is how often the cursor is moved.
 	cursorEvery = 10 * time.Second
-	// overheardFor is how long it is known what was said in threads that are none of ours.
+	// overheardFor is how long a message in a thread that is none of ours is remembered.
 	overheardFor = 10 * time.Minute
-	// overheardMost bounds them.
+	// overheardMost bounds the threads.
 	overheardMost = 1000
-	// openLate is after how long replies to a mention may have come before it.
+	// openLate is how old a mention is when replies to it may have come before it.
 	openLate = 3 * time.Second
 )
 
-// cursor is what the app knows of what was heard. The zero value is deaf, and looks for
-// nothing.
+// cursor tracks up to when every message has reached the inbox. The zero value receives nothing and
+// scans nothing.
 type cursor struct {
-	wake chan struct{} // has a token when this process may hear again
-	look chan struct{} // has a token when there may be something to look through
+	wake     chan struct{} // has a token when this process may be connected again
+	scanSoon chan struct{} // has a token when a scan may be due
 
-	rate    *rate.Limiter // of what is asked of the record
-	hears   atomic.Bool   // the chat delivers to us
-	others  atomic.Bool   // other replicas hear, too
-	telling sync.Mutex    // one tells the database
+	rate   *rate.Limiter // of reading Slack's history
+	hears  atomic.Bool   // the chat delivers to us
+	others atomic.Bool   // and to other replicas, too
+	moving sync.Mutex    // held while the cursor is moved
 
 	mu        sync.Mutex
 	on        bool
-	deafSince time.Time // since when posts may not have reached us; zero while all do
+	deafSince time.Time // since when messages may not have reached us; zero while all do
 	mutes     int       // how often that began
-	since     time.Time // what the workspace is to be looked through from; zero: it need not be
+	since     time.Time // from when the workspace is to be scanned; zero: it need not be
 	overhearing
 }
 
 // overhearing is what this process knows of threads that are none of ours. The cursor's mu guards it.
 type overhearing struct {
-	through   map[threads.ThreadKey]bool
-	overheard map[threads.ThreadKey]time.Time // threads that are none of ours, with the last word in them
-	talk      map[threads.ThreadKey]string    // the ts of the last post in a thread that was not for us
+	scanned   map[threads.ThreadKey]bool
+	overheard map[threads.ThreadKey]time.Time // when the last message came in a thread that is none of ours
+	talk      map[threads.ThreadKey]string    // the ts of the last message in a thread that was not for us
 	talkSince time.Time                       // since when talk has all of them; zero: never
 }
 
@@ -62,7 +62,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// mute notes that from now on posts may not reach the inbox.
+// mute records that from now on messages may not reach the inbox.
 func (h *cursor) mute() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,16 +72,15 @@ func (h *cursor) mute() {
 	}
 }
 
-// deaf reports whether posts may not have reached the inbox that the database knows nothing
-// of.
+// deaf reports whether messages may have been missed since the cursor was last moved.
 func (h *cursor) deaf() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.on && !h.deafSince.IsZero()
 }
 
-// overhear notes that somebody said something in a thread that is none of ours. It may
-// become one: Slack does not promise that the mention comes first.
+// overhear records a message in a thread that is none of ours. It may become one: Slack does not promise
+// that the mention comes first.
 func (h *cursor) overhear(k threads.ThreadKey) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -91,7 +90,7 @@ func (h *cursor) overhear(k threads.ThreadKey) {
 	h.overheard[k] = time.Now()
 }
 
-// noteTalk notes that somebody posted in a thread what was not for us.
+// noteTalk records a message in a thread of ours that was not for us.
 func (h *cursor) noteTalk(k threads.ThreadKey, ts string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -104,8 +103,8 @@ func (h *cursor) noteTalk(k threads.ThreadKey, ts string) {
 	h.talk[k] = max(h.talk[k], ts)
 }
 
-// talkedSince reports whether something was posted in a thread after a post that was not for
-// us. sure is false where more may have been than this process knows.
+// talkedSince reports whether a message that was not for us came in a thread after ts. sure is false if there
+// may have been more than this process knows.
 func (h *cursor) talkedSince(k threads.ThreadKey, ts string) (talked, sure bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -113,8 +112,8 @@ func (h *cursor) talkedSince(k threads.ThreadKey, ts string) (talked, sure bool)
 	return h.talk[k] > ts, sure
 }
 
-// missed reports whether replies may have come before the message that opens their thread:
-// what another replica has overheard is not known here.
+// missed reports whether replies may have come before the message that opens their thread: what another replica
+// has overheard is not known here.
 func (h *cursor) missed(in *Incoming) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -122,32 +121,32 @@ func (h *cursor) missed(in *Incoming) bool {
 	return overheard && time.Since(last) < overheardFor || h.others.Load() || in.Row.Attempts > 0 || time.Since(timeOf(in.Row.TS)) > openLate
 }
 
-// unsure reports whether posts of a thread may be missing, and since when.
+// unsure reports whether messages of a thread may be missing, and since when.
 func (h *cursor) unsure(k threads.ThreadKey) (since time.Time, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.since, h.on && !h.since.IsZero() && !h.through[k]
+	return h.since, h.on && !h.since.IsZero() && !h.scanned[k]
 }
 
-// sure notes that a thread was looked through.
+// sure records that a thread was scanned.
 func (h *cursor) sure(k threads.ThreadKey) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.through == nil {
-		h.through = map[threads.ThreadKey]bool{}
+	if h.scanned == nil {
+		h.scanned = map[threads.ThreadKey]bool{}
 	}
-	h.through[k] = true
+	h.scanned[k] = true
 }
 
-// keepCursor tells the database that this process hears, for as long as it does, and has
-// Slack looked through for what nobody heard, until ctx ends.
+// keepCursor moves the cursor for as long as this process is connected, and has missed messages scanned for,
+// until ctx ends.
 func (a listener) keepCursor(ctx context.Context) {
 	a.cursor.mu.Lock()
 	a.cursor.on, a.cursor.talkSince = true, time.Now()
 	a.cursor.mu.Unlock()
 	a.cursor.mute()
-	var looking sync.WaitGroup
-	looking.Go(func() { a.keepScanning(ctx) })
+	var scanning sync.WaitGroup
+	scanning.Go(func() { a.keepScanning(ctx) })
 	tell := time.NewTicker(cursorEvery)
 	defer tell.Stop()
 	for ctx.Err() == nil {
@@ -158,16 +157,16 @@ func (a listener) keepCursor(ctx context.Context) {
 		case <-a.cursor.wake:
 		}
 	}
-	looking.Wait()
+	scanning.Wait()
 }
 
-// moveCursor tells the database that this process hears, if it does: Slack delivers, and
-// everything that it delivered is in the inbox. What is in memory still is no reason for a
-// message not to have noted at once that posts may be missing before it.
+// moveCursor moves the cursor to now if this process receives everything: Slack delivers, and all that it delivered
+// is in the inbox. With forMessage it does so although some is still in memory, so that the database knows at once
+// that messages before that one may be missing.
 func (a listener) moveCursor(ctx context.Context, forMessage bool) {
 	h := &a.cursor
-	h.telling.Lock()
-	defer h.telling.Unlock()
+	h.moving.Lock()
+	defer h.moving.Unlock()
 	unstored := a.inbox.keepsUnstored()
 	if !a.Connected() || unstored && !forMessage {
 		h.mute()
@@ -180,13 +179,13 @@ func (a listener) moveCursor(ctx context.Context, forMessage bool) {
 	if !since.IsZero() {
 		deaf = max(time.Since(since), 1)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, ackLimit, fmt.Errorf("tell the database what was heard: no end in %s", ackLimit))
+	ctx, cancel := context.WithTimeoutCause(ctx, ackLimit, fmt.Errorf("move the cursor: no end in %s", ackLimit))
 	defer cancel()
-	look, err := a.c.Store.MoveCursor(ctx, a.self.Team, deaf)
+	scanFrom, err := a.c.Store.MoveCursor(ctx, a.self.Team, deaf)
 	if err != nil {
 		h.mute()
 		if ctx.Err() == nil {
-			a.c.Log.Warn("note that what people post is heard", zap.Error(err))
+			a.c.Log.Warn("move the cursor", zap.Error(err))
 		}
 		return
 	}
@@ -195,17 +194,16 @@ func (a listener) moveCursor(ctx context.Context, forMessage bool) {
 	if h.mutes == mutes && !unstored {
 		h.deafSince = time.Time{}
 	}
-	if !look.Equal(h.since) || deaf > 0 {
-		h.since, h.through = look, nil
+	if !scanFrom.Equal(h.since) || deaf > 0 {
+		h.since, h.scanned = scanFrom, nil
 	}
-	if !look.IsZero() {
-		signal(h.look)
+	if !scanFrom.IsZero() {
+		signal(h.scanSoon)
 	}
 }
 
-// scanBefore has what was posted in a thread before a message, and not heard, taken into
-// the inbox, while the rest of the workspace is still looked through. What cannot be told
-// at once comes later than the message.
+// scanBefore takes missed messages of a thread into the inbox before the message that has just come, while the rest
+// of the workspace is still being scanned. What Slack does not tell at once comes later than the message.
 func (a listener) scanBefore(ctx context.Context, in *Incoming) {
 	key := in.Row.Key()
 	if in.Message.Found {
@@ -218,11 +216,11 @@ func (a listener) scanBefore(ctx context.Context, in *Incoming) {
 	if !ok {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookAside)
+	ctx, cancel := context.WithTimeout(ctx, askAtOnce)
 	defer cancel()
 	k := a.scanner(inbox.Scan{TeamID: key.TeamID, ChannelID: key.ChannelID, ThreadTS: key.ThreadTS, Since: since})
 	k.aside = true
 	if err := k.thread(ctx, key.ChannelID, key.ThreadTS); err != nil {
-		a.c.Log.Warn("look through a thread before a message of it", zap.String("ts", in.Row.TS), zap.Error(err))
+		a.c.Log.Warn("scan a thread before a message of it", zap.String("ts", in.Row.TS), zap.Error(err))
 	}
 }

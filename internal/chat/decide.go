@@ -34,7 +34,7 @@ func (a decider) onApproveClick(ctx context.Context, in *Incoming, approval appr
 	}
 	if approval.Terms.Dangerous {
 		// The second step: what the policy calls dangerous is never one click away.
-		facts, err := a.against(ctx, approval)
+		facts, err := a.mergeObstacles(ctx, approval)
 		if err != nil {
 			return "", err
 		}
@@ -43,8 +43,8 @@ func (a decider) onApproveClick(ctx context.Context, in *Incoming, approval appr
 	return a.decide(ctx, in, approval, d)
 }
 
-// against is what speaks against a merge now, as its pull request's message has it: its card stays as it was asked.
-func (a decider) against(ctx context.Context, approval approvals.Approval) ([]string, error) {
+// mergeObstacles is what speaks against a merge now, as its pull request's message has it: its card stays as it was asked.
+func (a decider) mergeObstacles(ctx context.Context, approval approvals.Approval) ([]string, error) {
 	if approval.Push == nil || approval.Push.Pull == nil || approval.Push.Pull.Head == "" {
 		return nil, nil
 	}
@@ -87,8 +87,8 @@ func (a decider) onConfirmSubmission(ctx context.Context, in *Incoming, approval
 	return a.decide(ctx, in, approval, d)
 }
 
-// decide resolves first and renders second: the worker shows the card as it
-// ended, and a click that came too late is told how.
+// decide commits the decision, and then has the card shown as the database has it. Whoever
+// clicks too late is told how it ended.
 func (a decider) decide(ctx context.Context, in *Incoming, approval approvals.Approval, d approvals.Decision) (outcome string, err error) {
 	if r := a.authoriseDecision(ctx, in.person(), approval); r != nil {
 		a.Answer(in, r.Sentence+a.typed(in))

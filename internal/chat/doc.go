@@ -15,12 +15,13 @@
 //	frontend.go   what the agent shows: turns go to the screen, the rest as it stands in the database
 //	posts.go      what is posted once and edited: cards.go, queueposts.go, places.go, budgetposts.go, pulls.go
 //	outbox.go     what people must see and may not have seen; rows.go how each row is shown
-//	cursor.go     what nobody heard, looked for by scans.go and found.go
+//	cursor.go     up to when no message was missed; scans.go and found.go find those that were
 //
-// A subject of what people want is a type that has the [Chat]: see chat.go.
+// Each area (decisions, budgets, steering, …) is a small type that embeds the [Chat]; chat.go lists them.
 //
 // Goroutines: [Chat.Run] owns those that keep the inbox, the cursor and people's own pages going,
-// [Chat.KeepShowing] one for each thing that is being read to be shown. [Chat.Wait] waits for what is acted on, and [Outbox.Close] for what is being sent.
+// [Chat.KeepShowing] one for each thing that is being read to be shown again. [Chat.Wait] waits for what is acted
+// on, and [Outbox.Close] for what is being sent.
 //
 // Security. A button carries an unguessable id and nothing else; what it decides about is read
 // from the database, and the person is looked up again at every click.

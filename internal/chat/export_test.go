@@ -39,6 +39,6 @@ func (h ByHand) Queued(payload json.RawMessage) string {
 // Changes has posts that wait say what their authors made of them meanwhile.
 func (h ByHand) Changes(ctx context.Context, l inbox.Scan) error {
 	k := listener(h).scanner(l)
-	k.settled = 0
+	k.lag = 0
 	return k.changes(ctx)
 }

@@ -258,7 +258,7 @@ func TestTheMarkOfWhatWaits(t *testing.T) {
 				t.Errorf("%+v, %v", w, err)
 			}
 			got = append(got, post.Waits)
-			o.must(o.db.EndOutbox(ctx, nil, []outbox.Shown{{Kind: outbox.Waits, Subject: chat.Number(w.InboxID), UpTo: w.ID}}))
+			o.must(o.db.EndOutbox(ctx, nil, []outbox.Shown{{Kind: outbox.Waits, Subject: chat.FormatID(w.InboxID), UpTo: w.ID}}))
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("words (-want +got):\n%s", diff)

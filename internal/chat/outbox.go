@@ -17,46 +17,44 @@ import (
 )
 
 const (
-	// sweepEvery is how often outbox rows are looked for that nobody sends.
+	// sweepEvery is how often this process claims outbox rows that nobody sends.
 	sweepEvery = 2 * time.Second
-	// renewEvery is how often those in hand are kept.
+	// renewEvery is how often the claims on rows in hand are renewed.
 	renewEvery = outbox.Hold / 3
-	// sweepMost is how many are taken over at once, and inHandMost how many are in hand
-	// before no more are.
+	// sweepMost is how many rows are claimed at once; with inHandMost in hand no more are.
 	sweepMost, inHandMost = 50, 200
-	// outboxTime bounds one look into the database.
+	// outboxTime bounds one access to the database.
 	outboxTime = 10 * time.Second
 )
 
-// Outbox sends what was committed to be shown, and says so in the database once Slack has
-// it. What this process has committed comes by tell, or is begun by others and comes by
-// begun; what a process has left that died comes from the database. Outbox rows of a thread are
-// sent one after another, as far as their order matters.
+// Outbox sends outbox rows, and deletes each once Slack has it. Rows that this process wrote
+// come through Tell, or through begun if sending has already started. Rows of a dead replica
+// are claimed by sweep. Rows of a thread are sent one after another where their order matters.
 type Outbox struct {
 	app *Chat
 
 	mu     sync.Mutex
 	lanes  map[threads.ThreadKey][]*delivery
-	inHand map[int64]bool // ids that this process keeps its own
-	over   []int64        // ids that the database is to forget
+	inHand map[int64]bool // rows that this process has claimed
+	over   []int64        // rows to be deleted
 	shown  []outbox.Shown
-	back   []int64 // ids that are to be tried again
+	back   []int64 // rows to be tried again
 
-	wake    chan struct{} // has a token when there is something for the database
-	look    chan struct{} // has a token when the database has something to be sent
-	closing chan struct{} // closed when nothing is sent any more
-	sending sync.WaitGroup
+	wake      chan struct{} // has a token when over, shown or back have something
+	sweepSoon chan struct{} // has a token when there may be rows to claim
+	closing   chan struct{} // closed when nothing may be sent any more
+	sending   sync.WaitGroup
 }
 
 // delivery is an outbox row on its way.
 type delivery struct {
 	row   outbox.Row
 	start func(end func(error)) // nil: it has begun
-	done  chan error            // has what became of it; see publish.Message.OnEnd
+	done  chan error            // gets its outcome; see publish.Message.OnEnd
 }
 
 func newOutbox(a *Chat) *Outbox {
-	return &Outbox{app: a, lanes: map[threads.ThreadKey][]*delivery{}, inHand: map[int64]bool{}, wake: make(chan struct{}, 1), look: make(chan struct{}, 1), closing: make(chan struct{})}
+	return &Outbox{app: a, lanes: map[threads.ThreadKey][]*delivery{}, inHand: map[int64]bool{}, wake: make(chan struct{}, 1), sweepSoon: make(chan struct{}, 1), closing: make(chan struct{})}
 }
 
 // Tell sends outbox rows, each when those before it in its thread are there.
@@ -72,7 +70,7 @@ func (o *Outbox) Tell(rows ...outbox.Row) {
 		case outbox.Card:
 			posts.Show(outbox.CardPost, w.CardID)
 		case outbox.Wait:
-			posts.Show(outbox.WaitPost, Number(w.InboxID))
+			posts.Show(outbox.WaitPost, FormatID(w.InboxID))
 		case outbox.Waits:
 			o.showWaits(w)
 		case outbox.Queue:
@@ -86,8 +84,8 @@ func (o *Outbox) Tell(rows ...outbox.Row) {
 	}
 }
 
-// begun notes that an outbox row is being sent, so that those after it wait. end must be called
-// with what became of it.
+// begun records that a row is being sent, so that those after it wait. end must be called with
+// its outcome.
 func (o *Outbox) begun(w outbox.Row) (end func(error)) {
 	e := &delivery{row: w, done: make(chan error, 1)}
 	o.put(e)
@@ -111,8 +109,8 @@ func (o *Outbox) put(e *delivery) {
 	}
 }
 
-// run sends the outbox rows of a thread until there is none. When one cannot be sent now, those
-// behind it that have not begun are tried again after it.
+// run sends the rows of a thread until there is none. If one cannot be sent now, it and those
+// behind it that have not begun are put back.
 func (o *Outbox) run(key threads.ThreadKey) {
 	stuck := false
 	for {
@@ -141,20 +139,21 @@ func (o *Outbox) run(key threads.ThreadKey) {
 	}
 }
 
-// Ended notes what became of an outbox row. It reports false when it is to be sent again.
+// Ended records a row's outcome. It returns false if the row will be sent again.
 func (o *Outbox) Ended(w outbox.Row, err error) bool {
 	return o.settle(w.ID, err, func() { o.over = append(o.over, w.ID) },
 		zap.String("kind", string(w.Kind)), zap.String("channel", w.ChannelID), zap.String("thread", w.ThreadTS), zap.Int64("turn", w.TurnID))
 }
 
-// settle notes, by note, what became of a row, which about is of. It reports false when it is to be sent again.
+// settle records a row's outcome. A temporary error puts the row back, and it returns false.
+// Otherwise it calls note under o.mu, and logs a lasting error with the fields in about.
 func (o *Outbox) settle(id int64, err error, note func(), about ...zap.Field) bool {
-	if err != nil && o.mayPass(err) {
+	if err != nil && o.isTemporary(err) {
 		o.PutBack(id)
 		return false
 	}
 	if err != nil {
-		o.app.c.Log.With(about...).Error("something that people were to see cannot be shown to them, and is given up", zap.Int64("outbox", id), zap.Error(err))
+		o.app.c.Log.With(about...).Error("giving up on an outbox row: Slack refuses what it shows", zap.Int64("outbox", id), zap.Error(err))
 	}
 	o.mu.Lock()
 	note()
@@ -171,7 +170,7 @@ func (o *Outbox) PutBack(id int64) {
 	o.signal()
 }
 
-// Keep keeps an outbox row this process's own, since it is being sent.
+// Keep has the claim on a row renewed while it is being sent.
 func (o *Outbox) Keep(id int64) {
 	if id == 0 {
 		return
@@ -181,8 +180,8 @@ func (o *Outbox) Keep(id int64) {
 	o.inHand[id] = true
 }
 
-// Showing notes that something is being shown as the database has it. end must be called
-// with what became of it.
+// Showing records that something is being shown as the database has it. end must be called
+// with the outcome.
 func (o *Outbox) Showing(s outbox.Shown) (end func(error)) {
 	if s.UpTo == 0 {
 		return nil // nobody waits for it
@@ -195,11 +194,11 @@ func (o *Outbox) Showing(s outbox.Shown) (end func(error)) {
 
 func (o *Outbox) signal() { signal(o.wake) }
 
-// SweepNow has what was written for nobody to send sent at once.
-func (o *Outbox) SweepNow() { signal(o.look) }
+// SweepNow has unclaimed rows claimed and sent now, not at the next tick.
+func (o *Outbox) SweepNow() { signal(o.sweepSoon) }
 
-// keepUp tells the database what was sent, keeps what is in hand, and takes over what
-// others have left, until ctx ends.
+// keepUp deletes the rows that were sent, renews the claims on those in hand, and claims those
+// of dead replicas, until ctx ends.
 func (o *Outbox) keepUp(ctx context.Context) {
 	sweep, renew := time.NewTicker(sweepEvery), time.NewTicker(renewEvery)
 	defer sweep.Stop()
@@ -213,8 +212,8 @@ func (o *Outbox) keepUp(ctx context.Context) {
 			o.note(ctx)
 		case <-renew.C:
 			o.renew(ctx)
-			o.clearPlaces(ctx)
-		case <-o.look:
+			o.clearStalePlaces(ctx)
+		case <-o.sweepSoon:
 			o.sweep(ctx)
 		case <-sweep.C:
 			o.note(ctx)
@@ -223,7 +222,7 @@ func (o *Outbox) keepUp(ctx context.Context) {
 	}
 }
 
-// Close ends what sends, and leaves what was not sent to whoever is alive.
+// Close stops sending, and releases the rows that were not sent to other replicas.
 func (o *Outbox) Close() {
 	o.mu.Lock()
 	close(o.closing)
@@ -231,11 +230,11 @@ func (o *Outbox) Close() {
 	o.sending.Wait()
 	ctx := context.Background()
 	o.note(ctx)
-	o.ask(ctx, "leave what was not sent to others", o.app.c.Store.ReleaseOutbox)
+	o.ask(ctx, "release the outbox rows that were not sent", o.app.c.Store.ReleaseOutbox)
 }
 
-// note tells the database what was sent, and what is to be tried again. What it cannot be
-// told now it is told later.
+// note deletes the rows that were sent, and puts back those to be tried again. If the database
+// is away, it does so later.
 func (o *Outbox) note(ctx context.Context) {
 	o.mu.Lock()
 	over, shown, back := o.over, o.shown, o.back
@@ -268,13 +267,13 @@ func (o *Outbox) renew(ctx context.Context) {
 	ids := slices.Collect(maps.Keys(o.inHand))
 	o.mu.Unlock()
 	if len(ids) > 0 {
-		o.ask(ctx, "keep what is being sent", func(ctx context.Context) error { return o.app.c.Store.HoldOutbox(ctx, ids) })
+		o.ask(ctx, "renew the claims on outbox rows", func(ctx context.Context) error { return o.app.c.Store.HoldOutbox(ctx, ids) })
 	}
 }
 
-// clearPlaces ends what threads are told of a queue in which they do not wait any more.
-func (o *Outbox) clearPlaces(ctx context.Context) {
-	o.ask(ctx, "look for places in the queue that nobody has", func(ctx context.Context) error {
+// clearStalePlaces removes the posts about a place in the queue from threads that no longer wait.
+func (o *Outbox) clearStalePlaces(ctx context.Context) {
+	o.ask(ctx, "find posts about places in the queue that are over", func(ctx context.Context) error {
 		stale, err := o.app.c.Store.StalePlaces(ctx, o.app.self.Team)
 		for _, t := range stale {
 			placePosts{o.app.posts}.showPlace(t, agent.Served)
@@ -283,7 +282,7 @@ func (o *Outbox) clearPlaces(ctx context.Context) {
 	})
 }
 
-// sweep takes over what nobody sends.
+// sweep claims rows that nobody sends, and sends them.
 func (o *Outbox) sweep(ctx context.Context) {
 	o.mu.Lock()
 	busy := len(o.inHand) >= inHandMost
@@ -291,10 +290,10 @@ func (o *Outbox) sweep(ctx context.Context) {
 	if busy {
 		return
 	}
-	if !o.ask(ctx, "look for what others have left to be said", func(ctx context.Context) error {
+	if !o.ask(ctx, "claim outbox rows that nobody sends", func(ctx context.Context) error {
 		rows, err := o.app.c.Store.ClaimOutbox(ctx, o.app.self.Team, sweepMost)
 		if len(rows) > 0 {
-			o.app.c.Log.Info("saying what nobody else says", zap.Int("rows", len(rows)))
+			o.app.c.Log.Info("took over outbox rows that nobody sent", zap.Int("rows", len(rows)))
 		}
 		o.Tell(rows...)
 		return err
@@ -303,7 +302,7 @@ func (o *Outbox) sweep(ctx context.Context) {
 	}
 }
 
-// ask asks the database something, and reports whether that went well.
+// ask accesses the database, and reports whether that succeeded. what is for the log.
 func (o *Outbox) ask(ctx context.Context, what string, fn func(context.Context) error) bool {
 	ctx, cancel := context.WithTimeout(ctx, outboxTime)
 	defer cancel()
@@ -316,12 +315,12 @@ func (o *Outbox) ask(ctx context.Context, what string, fn func(context.Context) 
 	return true
 }
 
-// mayPass reports whether what failed may go well when it is tried again.
-func (o *Outbox) mayPass(err error) bool {
-	return !errors.Is(err, errUnknownRow) && o.app.screen.MayPass(err)
+// isTemporary reports whether a later try may succeed.
+func (o *Outbox) isTemporary(err error) bool {
+	return !errors.Is(err, errUnknownRow) && o.app.screen.IsTemporary(err)
 }
 
-// errUnknownRow is of an outbox row that a newer version wrote.
+// errUnknownRow is the outcome of a row of a kind that a newer version wrote.
 var errUnknownRow = errors.New("this version does not know what it is")
 
 // PostedAs is the ts of the only message that shows something; empty while there is none.
@@ -333,11 +332,11 @@ func (a *gate) PostedAs(ctx context.Context, kind outbox.PostKind, id string) (t
 	return ts, err
 }
 
-// Numbered is the number of which [Number] is the text.
-func Numbered(id string) int64 {
-	n, _ := strconv.ParseInt(id, 10, 64) // 0 is nothing's
+// ParseID reverses [FormatID]. A text that is no number gives 0, which is no row's id.
+func ParseID(id string) int64 {
+	n, _ := strconv.ParseInt(id, 10, 64)
 	return n
 }
 
-// Number is an id as text.
-func Number(n int64) string { return strconv.FormatInt(n, 10) }
+// FormatID is a row's id as text.
+func FormatID(n int64) string { return strconv.FormatInt(n, 10) }

@@ -48,13 +48,13 @@ func (p placePosts) showPlace(t threads.Thread, before int) {
 		return
 	}
 	s.before = before
-	p.show(outbox.PlacePost, Number(t.ID))
+	p.show(outbox.PlacePost, FormatID(t.ID))
 }
 
 // read notes the message of a thread that waits before it is posted: a process that dies
 // in between leaves one that the next finds, by when that was.
 func (p placePosts) read(ctx context.Context, id string) (show func(), err error) {
-	threadID, db := Numbered(id), p.c.Store
+	threadID, db := ParseID(id), p.c.Store
 	posts, err := db.Posts(ctx, outbox.PlacePost, id)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (p placePosts) put(s *shownPlace, posted outbox.PostedMessage) {
 	served := s.before == agent.Served
 	m := inThread(s.thread.Key(), "place/"+posted.Subject+"/"+s.key, view.InLine(s.before))
 	m.TS, m.Final = posted.TS, served
-	m.Mark = Mark{Kind: "place", Of: "since", ID: Number(posted.CreatedAt.UnixMicro()), Since: posted.CreatedAt, Doubtful: !s.ours && posted.TS == ""}
+	m.Mark = Mark{Kind: "place", Of: "since", ID: FormatID(posted.CreatedAt.UnixMicro()), Since: posted.CreatedAt, Doubtful: !s.ours && posted.TS == ""}
 	m.Wanted = func(context.Context) (bool, error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -105,7 +105,7 @@ func (p placePosts) put(s *shownPlace, posted outbox.PostedMessage) {
 	if served {
 		delete(p.places, s.thread.ID)
 		m.OnEnd = func(err error) { // until then the next process would have to end it
-			if err != nil && p.screen.MayPass(err) {
+			if err != nil && p.screen.IsTemporary(err) {
 				return
 			}
 			if ts := s.ts.Load(); ts != nil {
@@ -115,7 +115,7 @@ func (p placePosts) put(s *shownPlace, posted outbox.PostedMessage) {
 			if err != nil || posted.TS == "" {
 				return
 			}
-			p.screen.TakeAway(m.At, posted.TS, Mark{}, func(err error) {
+			p.screen.Delete(m.At, posted.TS, Mark{}, func(err error) {
 				if err != nil {
 					p.c.Log.Warn("take a thread's place in the queue away", zap.Error(err))
 				}

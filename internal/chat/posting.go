@@ -91,7 +91,7 @@ func (a *gate) Together(n int, end func(error)) func(error) {
 	var worst error
 	return func(err error) {
 		mu.Lock()
-		if err != nil && (worst == nil || a.screen.MayPass(err)) {
+		if err != nil && (worst == nil || a.screen.IsTemporary(err)) {
 			worst = err
 		}
 		n--

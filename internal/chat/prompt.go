@@ -82,7 +82,7 @@ func (a prompter) prompt(ctx context.Context, in *Incoming, thread threads.Threa
 		return "", err
 	}
 	if !p.LookSince.IsZero() {
-		signal(a.cursor.look)
+		signal(a.cursor.scanSoon)
 	}
 	if ok {
 		a.agent.Wake(thread.ID)

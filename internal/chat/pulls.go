@@ -19,7 +19,7 @@ import (
 
 // onOpenPullClick gives the thread the work of opening a pull request, as whoever pressed.
 func (a puller) onOpenPullClick(ctx context.Context, in *Incoming) (outcome string, err error) {
-	turnID := Numbered(in.Click.Value)
+	turnID := ParseID(in.Click.Value)
 	thread, refused, err := prompter(a).ofTurn(ctx, in, turnID, access.Prompt)
 	if err != nil || refused != "" {
 		return refused, err
@@ -34,7 +34,7 @@ func (a puller) onOpenPullClick(ctx context.Context, in *Incoming) (outcome stri
 // onPullClick gives the thread work about its pull request, as whoever pressed. A merge is asked
 // for by people alone who may decide about one; it is decided by its card.
 func (a puller) onPullClick(ctx context.Context, in *Incoming) (outcome string, err error) {
-	p, err := a.c.Store.PullByID(ctx, Numbered(in.Click.Value))
+	p, err := a.c.Store.PullByID(ctx, ParseID(in.Click.Value))
 	if err != nil && !errors.Is(err, pg.ErrNotFound) {
 		return "", err
 	}
@@ -90,7 +90,7 @@ func (a *Chat) MayAsk(ctx context.Context, user string, t threads.Thread) bool {
 
 // readPull reads a pull request and its message.
 func (p *posts) readPull(ctx context.Context, id string) (show func(), err error) {
-	pull, err := p.c.Store.PullByID(ctx, Numbered(id))
+	pull, err := p.c.Store.PullByID(ctx, ParseID(id))
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (p *posts) readPull(ctx context.Context, id string) (show func(), err error
 			shown.Connects = errors.Is(none, pg.ErrNotFound)
 		}
 	}
-	m := inThread(pull.ThreadKey, "pull/"+id+"/"+Number(pull.CreatedAt.UnixMicro()), shown)
+	m := inThread(pull.ThreadKey, "pull/"+id+"/"+FormatID(pull.CreatedAt.UnixMicro()), shown)
 	m.TS, m.Mark = ts, Mark{Kind: "pull", Of: "pull", ID: id, Since: pull.CreatedAt, Doubtful: ts == ""}
 	m.OnPosted = func(ts string) {
 		p.Note(outbox.PostedMessage{Kind: outbox.PullPost, Subject: id, ChannelID: pull.ChannelID, TS: ts})

@@ -31,7 +31,7 @@ func (a prompter) onQueueClick(ctx context.Context, in *Incoming) (outcome strin
 	if err != nil && !errors.Is(err, pg.ErrNotFound) {
 		return "", err
 	}
-	ts, err := a.PostedAs(ctx, outbox.QueuePost, Number(thread.ID))
+	ts, err := a.PostedAs(ctx, outbox.QueuePost, FormatID(thread.ID))
 	if err != nil {
 		return "", err
 	}
@@ -77,5 +77,5 @@ func (a *Chat) refreshQueue(t threads.Thread) {
 	if t.ID == 0 || t.LeaseOwner != "" && t.LeaseOwner != a.c.Replica {
 		return
 	}
-	a.posts.Show(outbox.QueuePost, Number(t.ID))
+	a.posts.Show(outbox.QueuePost, FormatID(t.ID))
 }

@@ -49,7 +49,7 @@ func (p queuePosts) showQueue(threadID int64, start *agent.StartWait) {
 	if start != nil && start.Attempts == 0 && time.Since(q.since) < queueUnseen {
 		return // it is told again, if it still waits then
 	}
-	p.show(outbox.QueuePost, Number(threadID))
+	p.show(outbox.QueuePost, FormatID(threadID))
 }
 
 // of is the queue of a thread as this process shows it. p.mu is held.
@@ -62,7 +62,7 @@ func (p queuePosts) of(threadID int64) *shownQueue {
 
 // read reads a thread's queue.
 func (p queuePosts) read(ctx context.Context, id string) (show func(), err error) {
-	threadID := Numbered(id)
+	threadID := ParseID(id)
 	ts, err := p.PostedAs(ctx, outbox.QueuePost, id)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (p queuePosts) takeOver(w outbox.Row) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.of(w.ThreadID).word = w
-	p.show(outbox.QueuePost, Number(w.ThreadID))
+	p.show(outbox.QueuePost, FormatID(w.ThreadID))
 }
 
 // put posts or edits the message, or takes it away. p.mu is held.
@@ -128,11 +128,11 @@ func (p queuePosts) put(threadID int64, q inbox.Queue, ts string, row outbox.Row
 		return
 	}
 	if s.word.ID == 0 { // it has changed since it was read
-		p.show(outbox.QueuePost, Number(threadID))
+		p.show(outbox.QueuePost, FormatID(threadID))
 		return
 	}
 	if s.key == "" {
-		s.key = "queue/" + Number(threadID) + "/" + rand.Text()
+		s.key = "queue/" + FormatID(threadID) + "/" + rand.Text()
 	}
 	m := inThread(q.ThreadKey, s.key, shown)
 	m.TS, m.Mark = s.ts, s.mark(threadID)
@@ -151,7 +151,7 @@ func (p queuePosts) put(threadID int64, q inbox.Queue, ts string, row outbox.Row
 }
 
 func (s *shownQueue) mark(threadID int64) Mark {
-	return Mark{Kind: "queue", Of: "thread", ID: Number(threadID), Since: s.word.CreatedAt}
+	return Mark{Kind: "queue", Of: "thread", ID: FormatID(threadID), Since: s.word.CreatedAt}
 }
 
 // posted notes where the message stands, or takes it away if it came too late.
@@ -161,10 +161,10 @@ func (p queuePosts) posted(threadID int64, s *shownQueue, k threads.ThreadKey, t
 	over := s.over
 	p.mu.Unlock()
 	if over {
-		p.screen.TakeAway(whereOf(k), ts, Mark{}, nil)
+		p.screen.Delete(whereOf(k), ts, Mark{}, nil)
 		return
 	}
-	p.Note(outbox.PostedMessage{Kind: outbox.QueuePost, Subject: Number(threadID), ChannelID: k.ChannelID, TS: ts})
+	p.Note(outbox.PostedMessage{Kind: outbox.QueuePost, Subject: FormatID(threadID), ChannelID: k.ChannelID, TS: ts})
 }
 
 // takeAway removes the message, also one that another process has posted and not noted. p.mu is
@@ -186,9 +186,9 @@ func (p queuePosts) takeAway(threadID int64, s *shownQueue, k threads.ThreadKey)
 	if s.word.Again {
 		mark = s.mark(threadID)
 	}
-	p.screen.TakeAway(whereOf(k), ts, mark, func(err error) {
-		if err == nil || !p.screen.MayPass(err) {
-			p.forget(outbox.PostedMessage{Kind: outbox.QueuePost, Subject: Number(threadID), TS: ts})
+	p.screen.Delete(whereOf(k), ts, mark, func(err error) {
+		if err == nil || !p.screen.IsTemporary(err) {
+			p.forget(outbox.PostedMessage{Kind: outbox.QueuePost, Subject: FormatID(threadID), TS: ts})
 		}
 		p.Outbox.Ended(s.word, err)
 	})

@@ -37,7 +37,7 @@ func (a prompter) onReaction(ctx context.Context, in *Incoming) (outcome string,
 		act = access.Prompt
 	}
 	m, err := a.postAt(ctx, in.Row.ChannelID, in.Row.TS, in.Row.TS)
-	if _, passes := a.screen.Passes(err); passes {
+	if _, passes := a.screen.RetryAfter(err); passes {
 		return "", fmt.Errorf("read the message that has an emoji: %w", err)
 	}
 	if err != nil || m.TS == "" {

@@ -41,13 +41,13 @@ func (o *Outbox) show(w outbox.Row, end func(error)) {
 }
 
 func outboxMark(w outbox.Row) Mark {
-	return Mark{Kind: "outbox", Of: "outbox", ID: Number(w.ID), Since: w.CreatedAt, Doubtful: w.Again}
+	return Mark{Kind: "outbox", Of: "outbox", ID: FormatID(w.ID), Since: w.CreatedAt, Doubtful: w.Again}
 }
 
 // OutboxKey names an outbox row's message. It has the row's beginning in it: a database that was taken
 // over by a standby gives numbers a second time that the old one had given last.
 func OutboxKey(w outbox.Row) string {
-	return "outbox/" + Number(w.ID) + "/" + Number(w.CreatedAt.UnixMicro())
+	return "outbox/" + FormatID(w.ID) + "/" + FormatID(w.CreatedAt.UnixMicro())
 }
 
 // sentence is an [outbox.Said] as people see it.
@@ -78,7 +78,7 @@ func (o *Outbox) say(w outbox.Row, mark Mark, end func(error)) {
 // thread that it was given up.
 func (o *Outbox) showWaits(w outbox.Row) {
 	a := o.app
-	end := o.Showing(outbox.Shown{Kind: outbox.Waits, Subject: Number(w.InboxID), UpTo: w.ID})
+	end := o.Showing(outbox.Shown{Kind: outbox.Waits, Subject: FormatID(w.InboxID), UpTo: w.ID})
 	a.posts.begin(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
 		defer cancel()
@@ -95,7 +95,7 @@ func (o *Outbox) showWaits(w outbox.Row) {
 			a.screen.React(w.ChannelID, w.TS, agent.PromptFailed, end)
 			w.ThreadTS, w.Body = p.ThreadTS, notWorkedOn(p.GivenUp)
 			w.Again = true // an earlier row of the same post may have said it
-			o.say(w, Mark{Kind: "outbox", Of: "given up", ID: Number(w.InboxID), Since: w.CreatedAt, Doubtful: true}, end)
+			o.say(w, Mark{Kind: "outbox", Of: "given up", ID: FormatID(w.InboxID), Since: w.CreatedAt, Doubtful: true}, end)
 		default:
 			a.screen.MarkWaits(w.ChannelID, w.TS, false, end)
 		}

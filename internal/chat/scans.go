@@ -19,32 +19,31 @@ import (
 )
 
 const (
-	// scanMost is how far back posts are looked for; what is older stays unheard.
+	// scanMost is how far back a scan reads; older missed messages are not found.
 	scanMost = 24 * time.Hour
-	// scanPoll is how often it is seen whether there is something to scan, and scanHold for how long a scan is its
-	// replica's.
+	// scanPoll is how often due scans are polled for; scanHold is how long a scan stays its replica's without a renewal.
 	scanPoll, scanHold = 10 * time.Second, time.Minute
-	// lookAside bounds a look that a message waits for.
-	lookAside = 5 * time.Second
-	// lookTries is how often a question that Slack does not answer is put, with lookPause and
-	// then twice as long in between, or as long as Slack wants.
-	lookTries, lookPause = 5, 2 * time.Second
-	// pageSize is how many messages Slack is asked for at once; pagesMost of them are read of
-	// what was posted since, and rootsPages of the week before it, for threads that go on.
+	// askAtOnce bounds a scan that a message waits for.
+	askAtOnce = 5 * time.Second
+	// askTries is how often a call that Slack does not answer is tried, with askPause, then twice
+	// as long each time, in between, or as long as Slack wants.
+	askTries, askPause = 5, 2 * time.Second
+	// pageSize is how many messages Slack is asked for at once. pagesMost pages are read of what was
+	// posted since, and rootsPages of the week before, to find threads with new replies.
 	pageSize, pagesMost, rootsPages = 200, 25, 5
 	rootsBefore                     = 7 * 24 * time.Hour
-	// servedFor is for how long a thread is looked at that is not among those; servedMost
-	// bounds them.
+	// servedFor is how recently a thread must have been active to be scanned though its root is older
+	// than those pages; at most servedMost are.
 	servedFor, servedMost = 30 * 24 * time.Hour, 200
-	// waitingMost bounds the posts that wait which are looked at one by one.
+	// waitingMost bounds the waiting messages that are read again one by one.
 	waitingMost = 100
-	// settled is after how long a post stands in Slack's record.
-	settled = 10 * time.Second
+	// historyLag is how far Slack's history may be behind: a younger message that is not in it is not
+	// treated as deleted.
+	historyLag = 10 * time.Second
 )
 
-// newScanRate paces what is asked of Slack's record: conversations.history and
-// conversations.replies may each be called 50 times a minute, and what was posted is looked
-// for among the replies as well.
+// newScanRate paces the scans: conversations.history and conversations.replies may each be called
+// 50 times a minute, and posts are looked up by the latter, too.
 func newScanRate() *rate.Limiter { return rate.NewLimiter(rate.Every(2*time.Second), 8) }
 
 // timeOf is the time of a ts; the zero time if it is none.
@@ -58,7 +57,7 @@ func timeOf(ts string) time.Time {
 	return time.Unix(s, micro*1000)
 }
 
-// keepScanning looks through what is wanted until ctx ends.
+// keepScanning runs the scans that are due until ctx ends.
 func (a listener) keepScanning(ctx context.Context) {
 	poll := time.NewTicker(scanPoll)
 	defer poll.Stop()
@@ -69,16 +68,16 @@ func (a listener) keepScanning(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-poll.C:
-		case <-a.cursor.look:
+		case <-a.cursor.scanSoon:
 		}
 	}
 }
 
-// scanNext looks through what is next, and reports whether there was something.
+// scanNext runs the next scan that is due, and reports whether there was one.
 func (a listener) scanNext(ctx context.Context) bool {
 	l, ok, err := a.c.Store.TakeScan(ctx, a.self.Team, scanHold)
 	if err != nil && ctx.Err() == nil {
-		a.c.Log.Warn("see what is to be looked through", zap.Error(err))
+		a.c.Log.Warn("take the next catch-up scan", zap.Error(err))
 	}
 	if err != nil || !ok {
 		return false
@@ -90,35 +89,34 @@ func (a listener) scanNext(ctx context.Context) bool {
 	log := a.c.Log.With(zap.String("channel", l.ChannelID), zap.String("thread", l.ThreadTS), zap.Time("since", l.Since), zap.Int("found", k.found))
 	switch {
 	case err == nil:
-		log.Info("looked for posts that nobody heard")
+		log.Info("catch-up scan done")
 		if err = a.c.Store.EndScan(after, l); l.ChannelID == "" {
 			signal(a.cursor.wake) // it may be wanted again
 		}
 	case ctx.Err() != nil: // another replica goes on at once
 		err = a.c.Store.HoldScan(after, l, 0)
 	default:
-		pause, _ := a.screen.Passes(err)
-		pause = max(pause, min(lookPause<<min(l.Tries, 10), 5*time.Minute))
-		log.Warn("look for posts that nobody heard; trying again", zap.Duration("in", pause), zap.Error(err))
+		pause, _ := a.screen.RetryAfter(err)
+		pause = max(pause, min(askPause<<min(l.Tries, 10), 5*time.Minute))
+		log.Warn("catch-up scan failed; trying again", zap.Duration("in", pause), zap.Error(err))
 		err = a.c.Store.HoldScan(after, l, pause)
 	}
 	if err != nil {
-		a.c.Log.Warn("note how far Slack was looked through", zap.Error(err))
+		a.c.Log.Warn("record how far the catch-up scan came", zap.Error(err))
 		return false
 	}
 	return true
 }
 
-// scanner looks through something once.
+// scanner runs one scan, of the workspace or of a thread.
 type scanner struct {
 	app    *Chat
 	l      inbox.Scan
-	oldest string // the ts since which is looked
+	oldest string // the ts from which it reads
 	held   time.Time
-	aside  bool // a message waits: ask once, and do not hold the look
-	// settled is how old a post has to be to be missed in Slack's record.
-	settled time.Duration
-	found   int
+	aside  bool          // a message waits: try once, and do not hold the scan
+	lag    time.Duration // see historyLag
+	found  int
 }
 
 func (a listener) scanner(l inbox.Scan) *scanner {
@@ -126,7 +124,7 @@ func (a listener) scanner(l inbox.Scan) *scanner {
 	if most := time.Now().Add(-scanMost); since.Before(most) {
 		since = most
 	}
-	return &scanner{app: a.Chat, l: l, oldest: tsOf(since), held: time.Now(), settled: settled}
+	return &scanner{app: a.Chat, l: l, oldest: tsOf(since), held: time.Now(), lag: historyLag}
 }
 
 func (k *scanner) scan(ctx context.Context) error {
@@ -156,8 +154,8 @@ func (k *scanner) scan(ctx context.Context) error {
 	return nil
 }
 
-// ask puts a question to Slack, at the pace that it allows, until it answers. What it
-// refuses to tell is not there: ok is false then.
+// ask calls Slack, at the pace that it allows, until it answers. ok is false if Slack refuses for good,
+// as if there were nothing.
 func (k *scanner) ask(ctx context.Context, about string, call func() error) (ok bool, err error) {
 	for tries := 0; ; tries++ {
 		if err := k.app.cursor.rate.Wait(ctx); err != nil {
@@ -167,17 +165,17 @@ func (k *scanner) ask(ctx context.Context, about string, call func() error) (ok 
 			return false, err
 		}
 		err := call()
-		after, passes := k.app.screen.Passes(err)
+		after, passes := k.app.screen.RetryAfter(err)
 		switch {
 		case err == nil:
 			return true, nil
 		case !passes:
 			k.app.c.Log.Warn("Slack does not show what was posted", zap.String("channel", about), zap.Error(err))
 			return false, nil
-		case tries == lookTries, k.aside, ctx.Err() != nil:
+		case tries == askTries, k.aside, ctx.Err() != nil:
 			return false, &laterError{after: after, err: err}
 		}
-		pause := max(after, lookPause<<tries)
+		pause := max(after, askPause<<tries)
 		if err := k.hold(ctx, pause); err != nil {
 			return false, err
 		}
@@ -198,8 +196,8 @@ func (k *scanner) hold(ctx context.Context, pause time.Duration) error {
 	return k.app.c.Store.HoldScan(ctx, k.l, pause+scanHold)
 }
 
-// channels are where people give us work: the channels with a project, those of threads
-// that are served, and direct messages.
+// channels are where people give us work: channels with a project, channels of threads that we serve, and
+// direct messages.
 func (k *scanner) channels(ctx context.Context, threads map[string][]string) ([]string, error) {
 	if err := k.app.learnBindings(ctx, ""); err != nil { // after a start nothing may have happened yet
 		return nil, err
@@ -225,13 +223,13 @@ func (k *scanner) channels(ctx context.Context, threads map[string][]string) ([]
 			break
 		}
 	}
-	slices.SortFunc(all, func(x, y string) int { // where most goes on first
+	slices.SortFunc(all, func(x, y string) int { // those with most threads first
 		return cmp.Or(cmp.Compare(len(threads[y]), len(threads[x])), cmp.Compare(x, y))
 	})
 	return slices.Compact(all), nil
 }
 
-// channel looks through a conversation: what was posted in it, and in its threads.
+// channel reads a conversation: what was posted in it, and in its threads.
 func (k *scanner) channel(ctx context.Context, channel string, served []string) error {
 	posts, ok, err := k.history(ctx, channel, History{Oldest: k.oldest}, pagesMost)
 	if err != nil || !ok {
@@ -246,19 +244,19 @@ func (k *scanner) channel(ctx context.Context, channel string, served []string) 
 	if err != nil {
 		return err
 	}
-	// Whether a thread goes on is told by its first message, for those that were read.
-	goesOn := map[string]bool{}
+	// A root that was read carries the time of its latest reply. Any other served thread may have new ones.
+	continues := map[string]bool{}
 	for _, t := range served {
-		goesOn[t] = true
+		continues[t] = true
 	}
 	for _, m := range slices.Concat(posts, before) {
-		goesOn[m.TS] = m.LatestReply > k.oldest
+		continues[m.TS] = m.LatestReply > k.oldest
 	}
 	if err := k.take(ctx, channel, posts); err != nil {
 		return err
 	}
-	for _, root := range slices.Sorted(maps.Keys(goesOn)) {
-		if !goesOn[root] {
+	for _, root := range slices.Sorted(maps.Keys(continues)) {
+		if !continues[root] {
 			continue
 		}
 		if err := k.thread(ctx, channel, root); err != nil {
@@ -289,7 +287,7 @@ func (k *scanner) history(ctx context.Context, channel string, p History, pages 
 	return out, true, nil
 }
 
-// thread looks through a thread.
+// thread reads a thread.
 func (k *scanner) thread(ctx context.Context, channel, root string) error {
 	posts, _, err := k.history(ctx, channel, History{Thread: root, Oldest: k.oldest}, pagesMost)
 	if err != nil {
@@ -302,7 +300,7 @@ func (k *scanner) thread(ctx context.Context, channel, root string) error {
 	return nil
 }
 
-// changes has posts that wait say what their authors made of them meanwhile.
+// changes applies the edits and deletions that authors made to messages that wait in the inbox.
 func (k *scanner) changes(ctx context.Context) error {
 	waiting, err := k.app.c.Store.WaitingPosts(ctx, k.l.TeamID, waitingMost)
 	if err != nil {
@@ -312,7 +310,7 @@ func (k *scanner) changes(ctx context.Context) error {
 		if strings.HasPrefix(e.EventID, askedPost) {
 			continue // it is our post, and has no author who changes it
 		}
-		if access.IsDirect(e.ChannelID) && k.app.c.Access.Places.DirectMessages == "" || time.Since(timeOf(e.TS)) < k.settled {
+		if access.IsDirect(e.ChannelID) && k.app.c.Access.Places.DirectMessages == "" || time.Since(timeOf(e.TS)) < k.lag {
 			continue
 		}
 		var found Found

@@ -67,10 +67,10 @@ type windows interface {
 // poster shows what is posted once and edited.
 type poster interface {
 	// Post posts or edits a message. Forget drops one that is not to be shown any more, before
-	// TakeAway deletes it: where it stands, or where its mark is found if ts is empty.
+	// Delete deletes it: where it stands, or where its mark is found if ts is empty.
 	Post(m Posting)
 	Forget(key string)
-	TakeAway(at Where, ts string, mark Mark, end func(error))
+	Delete(at Where, ts string, mark Mark, end func(error))
 	// Shows reports whether this process has shown a message.
 	Shows(key string) bool
 	// Find is the ts of our message with a mark; empty if there is none.
@@ -79,13 +79,12 @@ type poster interface {
 	Asks(ctx context.Context, channel, ts string) (bool, error)
 	// SetShare says how much of what the chat allows may be used from now on.
 	SetShare(s agent.Share)
-	// Watched notes that somebody looks at a thread.
+	// Watched records that somebody is looking at a thread.
 	Watched(threadTS string)
-	// MayPass reports whether what failed may go well when it is tried again, and Passes the same
-	// of a question, with how long the chat wants to be left alone. Refused is the chat's word
-	// for why it did not do something, or empty.
-	MayPass(err error) bool
-	Passes(err error) (after time.Duration, ok bool)
+	// IsTemporary reports whether a call that failed may succeed later; RetryAfter also says how long the chat
+	// wants us to wait. Refused is the chat's error code, or empty.
+	IsTemporary(err error) bool
+	RetryAfter(err error) (after time.Duration, ok bool)
 	Refused(err error) string
 }
 

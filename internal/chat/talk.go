@@ -52,7 +52,7 @@ func (a reader) talkBefore(ctx context.Context, in *Incoming, opens bool) (text 
 	posts, left, err := a.threadBefore(ctx, in.Row.ChannelID, in.Row.ThreadTS, given, in.Row.TS)
 	if err != nil {
 		a.c.Log.Warn("read what was said in the thread", zap.Error(err))
-		after, passes := a.screen.Passes(err)
+		after, passes := a.screen.RetryAfter(err)
 		switch {
 		case between && !talked:
 			return "", nil, nil // there may have been nothing

@@ -171,7 +171,7 @@ func (f *turnScreen) attach(t agent.TurnView, files []render.File) {
 			}
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			g := f.files.done(t.ID, err == nil, err != nil && !publish.MayPass(err) && !ofThePlace(err))
+			g := f.files.done(t.ID, err == nil, err != nil && !publish.IsTemporary(err) && !ofThePlace(err))
 			f.publishPages(g.latest, f.rendering(g.latest), g.end, g.change)
 		},
 	})

@@ -218,7 +218,7 @@ func refusedWith(err error) (code string, _ error) {
 	switch {
 	case err == nil:
 		return "ok", nil
-	case code != "" && !publish.MayPass(err):
+	case code != "" && !publish.IsTemporary(err):
 		return code, nil
 	}
 	return "", fmt.Errorf("ask Slack what it has: %w", err)

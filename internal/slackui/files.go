@@ -107,7 +107,7 @@ func whyNoFile(err error) error {
 func (a *files) again(ctx context.Context, call func() error) error {
 	for try := 1; ; try++ {
 		err := call()
-		after, passes := publish.Passes(err)
+		after, passes := publish.RetryAfter(err)
 		if err == nil || !passes || try == fileTries || errors.Is(err, errTooLong) {
 			return err
 		}

@@ -23,16 +23,16 @@ import (
 	"deckhand/internal/store/outbox"
 )
 
-// saveLimit bounds a look into the database.
-const saveLimit = 10 * time.Second
+// readLimit bounds an access to the database.
+const readLimit = 10 * time.Second
 
-// remains are what turns have left in Slack, to be edited where it stands.
+// remains edits messages that turns of dead processes have left in Slack.
 type remains struct{ *poster }
 
 // ShowLeftTurn implements [chat.Screen]: another process has died before Slack had how the turn ended.
 func (f *turnScreen) ShowLeftTurn(w outbox.Row, t agent.TurnView, end func(error)) {
 	f.sessions.left(w.ThreadKey)
-	ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), readLimit)
 	defer cancel()
 	noted, err := f.c.Store.TurnPosts(ctx, t.ID)
 	if err != nil {
@@ -54,7 +54,7 @@ func (f *turnScreen) ShowLeftTurn(w outbox.Row, t agent.TurnView, end func(error
 	gone := slices.DeleteFunc(slices.Collect(maps.Keys(stands)), func(n int) bool {
 		return slices.ContainsFunc(pages, func(p render.Page) bool { return p.Number == n && p.CardID == "" })
 	})
-	f.conclude(t, remains{f.poster}.takeAway(t, gone, func(err error) {
+	f.conclude(t, remains{f.poster}.deletePages(t, gone, func(err error) {
 		f.left.Delete(t.ID)
 		end(err)
 	}), func(m *publish.Message) {
@@ -69,7 +69,7 @@ func (f *turnScreen) ShowLeftTurn(w outbox.Row, t agent.TurnView, end func(error
 	})
 }
 
-// LeaveTurn implements [chat.Screen].
+// LeaveTurn implements [chat.Screen]. If no message can have the sentence it calls nothing, if that is not nil.
 func (f *turnScreen) LeaveTurn(w outbox.Row, end func(error), nothing func()) {
 	f.mu.Lock()
 	s := f.shown[w.TurnID]
@@ -96,8 +96,8 @@ func (f *turnScreen) LeaveTurn(w outbox.Row, end func(error), nothing func()) {
 	})
 }
 
-// strip takes the controls of a turn's messages away, and what they say of its state. The
-// last gets the sentence. nothing is true when there is none that can have it.
+// strip removes the buttons and the status from a turn's messages. The last gets the sentence; nothing is true if
+// no message can have it.
 func (f remains) strip(ctx context.Context, w outbox.Row) (nothing bool, err error) {
 	noted, err := f.c.Store.TurnPosts(ctx, w.TurnID)
 	if err != nil {
@@ -116,7 +116,7 @@ func (f remains) strip(ctx context.Context, w outbox.Row) (nothing bool, err err
 			cards[m.TS] = m.Kind == outbox.CardPost
 		}
 	}
-	turn := chat.Number(w.TurnID)
+	turn := chat.FormatID(w.TurnID)
 	for _, m := range found { // anybody may write metadata, and a stream gets its own when it ends
 		if m.Metadata.EventType == turnType && m.Metadata.EventPayload["turn"] == turn || m.Metadata.EventType == "" && streamOf(m, turn) != "" {
 			list = append(list, m.Timestamp)
@@ -134,7 +134,7 @@ func (f remains) strip(ctx context.Context, w outbox.Row) (nothing bool, err err
 			sentence = w.Body
 		}
 		err := f.abandonPosted(ctx, outbox.PostedMessage{ChannelID: w.ChannelID, TS: ts}, true, sentence)
-		if err != nil && publish.MayPass(err) {
+		if err != nil && publish.IsTemporary(err) {
 			return false, err
 		}
 		if err != nil { // somebody has deleted it
@@ -145,8 +145,7 @@ func (f remains) strip(ctx context.Context, w outbox.Row) (nothing bool, err err
 	return nothing || len(list) == 0, nil
 }
 
-// streamOf is the page, as metadata have it, of a turn that a message was begun as a stream
-// of; "" for none.
+// streamOf is the number of the turn's page that a message was begun as a stream of; "" for none.
 func streamOf(m slack.Message, turn string) (page string) {
 	for _, b := range m.Blocks.BlockSet {
 		if page, ok := strings.CutPrefix(b.ID(), render.StreamID(turn, "")); ok {
@@ -156,9 +155,8 @@ func streamOf(m slack.Message, turn string) (page string) {
 	return ""
 }
 
-// abandonPosted takes the controls of a message that an earlier process posted away; of
-// one of a turn that was left, what it says of its state, too. It adds the sentence, if
-// there is one.
+// abandonPosted removes the buttons from a message that an earlier process posted, with left also what it says of
+// its turn's state. It adds the sentence, if there is one.
 func (f remains) abandonPosted(ctx context.Context, posted outbox.PostedMessage, left bool, sentence string) error {
 	m, err := f.one(ctx, posted.ChannelID, posted.TS)
 	switch {
@@ -185,8 +183,8 @@ func (f remains) abandonPosted(ctx context.Context, posted outbox.PostedMessage,
 	return edit()
 }
 
-// clear takes the controls of a turn's posted messages away. Those before the last have
-// buttons only where a process died between a page and the next.
+// clear removes the buttons from a turn's messages. Normally only the last has some; earlier ones have them if a
+// process died between posting two pages.
 func (f remains) clear(turnID int64) {
 	f.publisher.Once(publish.Call{
 		Method: publish.UpdateMessage, Priority: publish.Answer, What: "take back what an ended turn offers",
@@ -210,9 +208,9 @@ func (f remains) clear(turnID int64) {
 	})
 }
 
-// takeAway returns what ends the showing of a turn of which some pages have no place any more,
-// as those that had a closing answer before: their messages are deleted, and then end is called.
-func (f remains) takeAway(t agent.TurnView, pages []int, end func(error)) func(error) {
+// deletePages returns an end for a turn of which some pages are no longer shown, such as those whose text the
+// closing answer repeats: it deletes their messages, and then calls end.
+func (f remains) deletePages(t agent.TurnView, pages []int, end func(error)) func(error) {
 	if len(pages) == 0 || end == nil {
 		return end
 	}
@@ -240,9 +238,8 @@ func (f remains) takeAway(t agent.TurnView, pages []int, end func(error)) func(e
 // leftBlock is the id of the block that says why a turn was left.
 const leftBlock = "turn:left"
 
-// abandoned is a posted message without its controls, of a turn that was left without what
-// it says of its state, and with the sentence, if there is one. changed says whether that
-// is another one, but for the sentence.
+// abandoned is a posted message without its buttons; with left, also without what it says of its turn's state. The
+// sentence, if there is one, is added. changed reports whether anything besides the sentence differs.
 func abandoned(m slack.Message, left bool, sentence string) (page render.Page, changed bool) {
 	page.Text = cmp.Or(sentence, plaintext.Prefix(m.Text, 3000)) // a stream has more than an edit may
 	for _, b := range m.Blocks.BlockSet {
@@ -280,8 +277,8 @@ func abandoned(m slack.Message, left bool, sentence string) (page render.Page, c
 	return page, changed
 }
 
-// interrupt has the lines of tools that ran or waited in a block (see render.Turn) say that
-// they were interrupted. It reports whether there were some.
+// interrupt marks the lines of tools in a block (see render.Turn) that ran or waited as interrupted, and reports
+// whether there were some.
 func interrupt(b *slack.ContextBlock) (changed bool) {
 	for _, e := range b.ContextElements.Elements {
 		text, ok := e.(*slack.TextBlockObject)
@@ -300,7 +297,7 @@ func interrupt(b *slack.ContextBlock) (changed bool) {
 	return changed
 }
 
-// stands is how such a tool stood.
+// stands is the state at the end of such a line.
 var stands = regexp.MustCompile(` · (?:waiting for (?:approval|an answer|a decision)|running)( · |$)`)
 
 // unfinished is a line of a tool that had not ended, as we wrote it or as Slack tells it.

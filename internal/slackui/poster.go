@@ -20,8 +20,8 @@ import (
 	"deckhand/internal/store/threads"
 )
 
-// poster posts into one workspace, and reads what stands there. It implements what [chat.Screen] tells
-// people; the parts of a screen have it.
+// poster posts to one workspace, and reads its messages. It implements the parts of [chat.Screen] that are about
+// messages, and is embedded in the types that implement the others.
 type poster struct {
 	chat      *chat.Chat
 	c         *chat.Config // the chat's
@@ -31,10 +31,10 @@ type poster struct {
 	people    *directory.Directory
 }
 
-// rendering is how everything is rendered that has no workspace of its own.
+// rendering has the options for everything but turns, whose paths are shown as seen from their workspace.
 func (p *poster) rendering() render.Options { return render.Options{Redact: p.c.Redact} }
 
-// shown is a page as Slack has it.
+// shown is a page rendered for Slack.
 func (p *poster) shown(page view.Page) render.Page { return render.Shown(page, p.rendering()) }
 
 // Whisper implements [chat.Screen].
@@ -80,7 +80,7 @@ func (p *poster) Say(at chat.Where, page view.Page) {
 
 // PostOnce implements [chat.Screen].
 func (p *poster) PostOnce(ctx context.Context, in *chat.Incoming, page view.Page) (ts string, err error) {
-	key, id, done := in.Row.Key(), chat.Number(in.Row.ID), make(chan error, 1)
+	key, id, done := in.Row.Key(), chat.FormatID(in.Row.ID), make(chan error, 1)
 	p.Post(chat.Posting{
 		Key: "asked/" + id + "/" + key.ThreadTS, At: chat.Where{Channel: key.ChannelID, Thread: key.ThreadTS}, Group: key.ThreadTS,
 		Page: page, Urgency: chat.Reply, Final: true,
@@ -119,8 +119,8 @@ var priorities = map[chat.Urgency]publish.Priority{chat.Soon: publish.Normal, ch
 // Forget implements [chat.Screen].
 func (p *poster) Forget(key string) { p.publisher.Forget(key) }
 
-// TakeAway implements [chat.Screen].
-func (p *poster) TakeAway(at chat.Where, ts string, mark chat.Mark, end func(error)) {
+// Delete implements [chat.Screen].
+func (p *poster) Delete(at chat.Where, ts string, mark chat.Mark, end func(error)) {
 	p.publisher.Once(publish.Call{
 		Method: publish.DeleteMessage, Priority: publish.Answer, Group: at.Thread, What: "take a message away", Patient: end != nil, OnEnd: end,
 		Do: func(ctx context.Context) (err error) {
@@ -162,11 +162,11 @@ func (p *poster) SetShare(s agent.Share) { p.publisher.SetShare(publish.Share(s)
 // Watched implements [chat.Screen].
 func (p *poster) Watched(threadTS string) { p.publisher.Watched(threadTS) }
 
-// MayPass implements [chat.Screen].
-func (*poster) MayPass(err error) bool { return publish.MayPass(err) }
+// IsTemporary implements [chat.Screen].
+func (*poster) IsTemporary(err error) bool { return publish.IsTemporary(err) }
 
-// Passes implements [chat.Screen].
-func (*poster) Passes(err error) (after time.Duration, ok bool) { return publish.Passes(err) }
+// RetryAfter implements [chat.Screen].
+func (*poster) RetryAfter(err error) (after time.Duration, ok bool) { return publish.RetryAfter(err) }
 
 // Refused implements [chat.Screen].
 func (*poster) Refused(err error) string { return publish.Code(err) }
@@ -190,11 +190,11 @@ func metadata(kind string, pairs ...string) slack.SlackMetadata {
 func slackTime(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) + ".000000" }
 
 const (
-	// lookBack is how long before something was to be shown it may have been posted: its
-	// message may have been alive for long, or our clock not be Slack's.
-	lookBack = time.Hour
-	// lookPages bounds how much of a thread is looked through.
-	lookPages = 5
+	// findBefore is how long before something was to be shown its message may have been posted: it may have been
+	// shown for long, or our clock may differ from Slack's.
+	findBefore = time.Hour
+	// findPages bounds how much of a thread is read to find a message.
+	findPages = 5
 )
 
 // Find implements [chat.Screen].
@@ -215,11 +215,11 @@ func (p *poster) find(ctx context.Context, at chat.Where, since time.Time, mark 
 
 // ourPosts are our own messages of a thread, or the latest of a channel, since some time before then.
 func (p *poster) ourPosts(ctx context.Context, at chat.Where, since time.Time) (out []slack.Message, err error) {
-	h := chat.History{Channel: at.Channel, Thread: at.Thread, Oldest: slackTime(since.Add(-lookBack)), Limit: 200}
-	for range lookPages {
+	h := chat.History{Channel: at.Channel, Thread: at.Thread, Oldest: slackTime(since.Add(-findBefore)), Limit: 200}
+	for range findPages {
 		found, page, err := p.read(ctx, h, true)
 		if err != nil {
-			return nil, fmt.Errorf("look for a message that may have been posted: %w", err)
+			return nil, fmt.Errorf("find a message that may have been posted: %w", err)
 		}
 		out = append(out, slices.DeleteFunc(found, func(m slack.Message) bool { return m.User != p.self.UserID })...)
 		if h.Cursor = page.Next; h.Cursor == "" || !page.More || at.Thread == "" {
@@ -229,7 +229,7 @@ func (p *poster) ourPosts(ctx context.Context, at chat.Where, since time.Time) (
 	return out, nil
 }
 
-// read reads a part of Slack's record, and what there is besides; with what marks its messages, or without.
+// read reads a page of a conversation's or a thread's messages; marks: with their metadata.
 func (p *poster) read(ctx context.Context, h chat.History, marks bool) (found []slack.Message, page chat.Found, err error) {
 	if h.Thread != "" {
 		found, page.More, page.Next, err = p.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{

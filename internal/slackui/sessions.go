@@ -111,7 +111,7 @@ func (s *sessions) end(k threads.ThreadKey, status string) {
 // left ends what a process that has died may have shown of a thread, unless another one
 // works on it by now, which ends it itself.
 func (s *sessions) left(k threads.ThreadKey) {
-	ctx, cancel := context.WithTimeout(context.Background(), saveLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), readLimit)
 	defer cancel()
 	thread, err := s.c.Store.ThreadByKey(ctx, k)
 	if err == nil && thread.LeaseOwner != "" && thread.LeaseOwner != s.c.Replica {
@@ -297,7 +297,7 @@ func (s *sessions) once(k threads.ThreadKey, method publish.Method, p publish.Pr
 				return nil
 			}
 			err := do(ctx)
-			if code := publish.Code(err); code != "" && !publish.MayPass(err) {
+			if code := publish.Code(err); code != "" && !publish.IsTemporary(err) {
 				s.refused(k, method, code)
 				return nil
 			}

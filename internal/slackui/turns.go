@@ -136,7 +136,7 @@ func (f *turnScreen) publishPages(t agent.TurnView, o render.Options, end func(e
 	for _, n := range gone {
 		f.publisher.Forget(turnKey(t, n))
 	}
-	all := f.chat.Together(len(pages), remains{f.poster}.takeAway(t, gone, end))
+	all := f.chat.Together(len(pages), remains{f.poster}.deletePages(t, gone, end))
 	delete(f.again, t.ID)
 	previous := ""
 	for i, p := range pages {
@@ -188,7 +188,7 @@ func (f *turnScreen) pageMessage(t agent.TurnView, p render.Page) publish.Messag
 		m.Doubtful, m.Hold = t.Cards[i].Earlier, f.chat.Supervisor().MayBeDead
 		return m
 	}
-	mark := metadata(turnType, "turn", chat.Number(t.ID), "page", strconv.Itoa(p.Number))
+	mark := metadata(turnType, "turn", chat.FormatID(t.ID), "page", strconv.Itoa(p.Number))
 	began := time.Now()
 	return publish.Message{
 		Key: turnKey(t, p.Number), Channel: t.Thread.ChannelID, ThreadTS: t.Thread.ThreadTS, Group: t.Thread.ThreadTS,
@@ -197,7 +197,7 @@ func (f *turnScreen) pageMessage(t agent.TurnView, p render.Page) publish.Messag
 		Metadata:  mark, Find: func(ctx context.Context) (string, error) { return f.find(ctx, whereOf(t.Thread), began, mark) },
 		OnPosted: func(ts string) {
 			f.sessions.posted(t.Thread)
-			f.chat.Note(outbox.PostedMessage{Kind: outbox.TurnPost, Subject: chat.Number(t.ID), Part: p.Number, ChannelID: t.Thread.ChannelID, TS: ts})
+			f.chat.Note(outbox.PostedMessage{Kind: outbox.TurnPost, Subject: chat.FormatID(t.ID), Part: p.Number, ChannelID: t.Thread.ChannelID, TS: ts})
 		},
 	}
 }
@@ -217,7 +217,7 @@ func (f *turnScreen) rendering(t agent.TurnView) render.Options {
 // beginning in it: a database that was taken over by a standby gives numbers a second time
 // that the old one had given last.
 func turnKey(t agent.TurnView, page int) string {
-	return "turn/" + chat.Number(t.ID) + "/" + chat.Number(t.StartedAt.UnixMicro()) + "/" + strconv.Itoa(page)
+	return "turn/" + chat.FormatID(t.ID) + "/" + chat.FormatID(t.StartedAt.UnixMicro()) + "/" + strconv.Itoa(page)
 }
 
 // Running implements [chat.Screen].

@@ -308,7 +308,7 @@ func TestWhatWaitsIsShownWithButtons(t *testing.T) {
 		d.front().ShowQueue(thread.ID, nil)
 		time.Sleep(5 * time.Second)
 		d.rest()
-		ts, err := d.bot.app.PostedAs(context.Background(), outbox.QueuePost, chat.Number(thread.ID))
+		ts, err := d.bot.app.PostedAs(context.Background(), outbox.QueuePost, chat.FormatID(thread.ID))
 		d.must(err)
 		shown := d.slack.inThread(deskThread)
 		if len(shown) != 1 || ts == "" {
@@ -374,7 +374,7 @@ func TestTheQueueOfADeadProcess(t *testing.T) {
 					t.Fatalf("the thread reads %+v", got)
 				}
 				if !noted {
-					posts, err := d.store.Posts(context.Background(), outbox.QueuePost, chat.Number(thread.ID))
+					posts, err := d.store.Posts(context.Background(), outbox.QueuePost, chat.FormatID(thread.ID))
 					d.must(err)
 					d.must(d.store.ForgetPost(context.Background(), posts[0], "replica-1"))
 				}

@@ -45,7 +45,7 @@ type Meter struct {
 	runs    bool                 // the turn has not ended
 	refused *Status              // the turn was refused a call for it
 	denied  string               // why the turn was refused a call for its model
-	last    map[string]asked     // by model
+	last    map[string]lastCall  // by model
 	held    map[uuid.UUID]string // calls that wait for a budget, with its name
 	onHeld  func()               // held has changed
 	onStray func()               // a call was refused since no turn runs; the first after each turn
@@ -117,7 +117,7 @@ func (a *Accounts) NewMeter(s Session) *Meter {
 	return &Meter{
 		accounts: a, project: s.Project, log: s.Log, at: ledger.OpenCall{Lease: s.Lease}, thread: s.Thread,
 		onHeld: s.OnHeld, onStray: func() { s.OnStray(s.Thread.Key()) },
-		last: map[string]asked{}, held: map[uuid.UUID]string{}, begun: make(chan struct{}), tally: new(tally),
+		last: map[string]lastCall{}, held: map[uuid.UUID]string{}, begun: make(chan struct{}), tally: new(tally),
 		under: map[uuid.UUID]*booking{}, seen: map[uuid.UUID]ledger.CallUsage{}, change: make(chan struct{}), done: make(chan struct{}),
 	}
 }
@@ -321,7 +321,7 @@ func (b *booking) End(a gateway.Answer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.seen, b.ID)
-	m.learn(b.call, a)
+	m.noteUsage(b.call, a)
 	m.ended = append(m.ended, calls...)
 	m.accounts.unbooked.Add(int64(len(calls)))
 	b.tally.spent += micro

@@ -447,7 +447,7 @@ func TestACallThatIsHeldSaysForWhat(t *testing.T) {
 func TestAFirstCallReservesWhatOthersWrite(t *testing.T) {
 	t.Parallel()
 	c := gateway.Call{Model: "claude-opus-5-5", Bytes: 3_000_000, MaxTokens: 1, At: time.Now()}
-	m := &Meter{accounts: New(Config{Store: new(memstore.Store), Budgets: []Budget{{}}}), project: Project{Name: "web"}, last: map[string]asked{}}
+	m := &Meter{accounts: New(Config{Store: new(memstore.Store), Budgets: []Budget{{}}}), project: Project{Name: "web"}, last: map[string]lastCall{}}
 	reserved := func() int64 { return m.reservation(t.Context(), c) }
 	if got, want := reserved(), int64(8_000_020); got != want {
 		t.Errorf("the first of all reserves %d µ$, want %d", got, want)
@@ -460,8 +460,8 @@ func TestAFirstCallReservesWhatOthersWrite(t *testing.T) {
 		{price.Usage{CacheRead: 10}, 5_000_020},
 		{price.Usage{CacheWrite5m: 10, CacheWrite1h: 10}, 8_000_020},
 	} {
-		m.learn(c, answered(tt.used))
-		m.last = map[string]asked{} // another session
+		m.noteUsage(c, answered(tt.used))
+		m.last = map[string]lastCall{} // another session
 		if got := reserved(); got != tt.want {
 			t.Errorf("after %+v it reserves %d µ$, want %d", tt.used, got, tt.want)
 		}

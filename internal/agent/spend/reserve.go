@@ -24,18 +24,18 @@ import (
 
 // A call is admitted by every budget that it counts towards, in the transaction that
 // records it (store.BeginCall). One that finds nothing left is refused with the budget's
-// sentence, and the CLI ends its turn in order. One that finds what is left reserved by
-// others waits until they are booked: those of this replica wake it, for those of others
-// it looks again now and then. So does one whose database cannot be reached: no call leaves
-// that is not in the database.
+// sentence, and the CLI ends its turn in order. If what is left is reserved by other calls,
+// the call waits: it is woken when a call of this replica is booked, and tries again now and
+// then for those of other replicas. It also waits while the database cannot be reached: no
+// call leaves that is not in the database.
 
 const (
-	// holdLimit is how long a call is held. Then the CLI is told that all is busy, and
+	// holdLimit is how long a call waits. Then the CLI is told that the service is busy, and
 	// tries again by itself.
 	holdLimit = 2 * time.Minute
-	// A call that waits looks again after lookAgain, then after twice as long each time, up to lookSlowest.
-	lookAgain   = 250 * time.Millisecond
-	lookSlowest = 2 * time.Second
+	// A call that waits tries again after retryFirst, then after twice as long each time, up to retrySlowest.
+	retryFirst   = 250 * time.Millisecond
+	retrySlowest = 2 * time.Second
 )
 
 // record has a call recorded and admitted. A [*gateway.Refusal] says that it is not in the
@@ -46,7 +46,7 @@ func (m *Meter) record(ctx context.Context, b *booking) error {
 	b.ReservedMicroUSD = m.reservation(held, b.call)
 	defer m.hold(b.ID, "")
 	waited := ""
-	for pause := lookAgain; ; pause = min(2*pause, lookSlowest) {
+	for pause := retryFirst; ; pause = min(2*pause, retrySlowest) {
 		freed := m.accounts.freed()
 		list, budgets := m.callBudgets(b.Model)
 		err := m.accounts.store.BeginCall(held, b.OpenCall, budgets...)
@@ -157,32 +157,31 @@ func (m *Meter) RefusedFor() *Status {
 	return m.refused
 }
 
-// asked is what a prompt of the session was like.
-type asked struct {
+// lastCall is the session's latest call of a model.
+type lastCall struct {
 	bytes          int
 	prompt, answer int64 // tokens
-	hour           bool  // the cache keeps it for an hour
+	hour           bool  // its prompt was cached for an hour, not for minutes
 	at             time.Time
 }
 
-// cached is how long a provider's cache is counted on.
-const cached = 4 * time.Minute
+// cacheTrusted is how long after a call its prompt is expected to be in the provider's cache.
+const cacheTrusted = 4 * time.Minute
 
-// learn notes what a call was like, for what the next one is going to cost.
-func (m *Meter) learn(c gateway.Call, a gateway.Answer) {
+// noteUsage records a call's usage, from which the next one's cost is estimated. m.mu is held.
+func (m *Meter) noteUsage(c gateway.Call, a gateway.Answer) {
 	m.accounts.outputs.add(m.project.Name, c.Model, a.Usage)
 	if a.Usage.Prompt() > 0 {
-		m.last[c.Model] = asked{bytes: c.Bytes, prompt: a.Usage.Prompt(), answer: a.Usage.Output, hour: a.Usage.CacheWrite1h > 0, at: a.Ended}
+		m.last[c.Model] = lastCall{bytes: c.Bytes, prompt: a.Usage.Prompt(), answer: a.Usage.Output, hour: a.Usage.CacheWrite1h > 0, at: a.Ended}
 	}
 }
 
-// bytesPerToken is what a token of a prompt takes at least, mostly.
+// bytesPerToken is the size of a prompt's token at least, nearly always.
 const bytesPerToken = 3
 
-// reservation is the most that a call is expected to cost, in micro-USD: its prompt, as
-// far as the session's last one is in it by what reading the cache costs and the rest by
-// what writing it costs; and an answer half as long again as the longest of late, or
-// shorter if no longer one is asked for.
+// reservation estimates the most that a call will cost at list price, in micro-USD. What the
+// session's last prompt had counts as a cache read, the rest as a cache write. The answer
+// counts as 1.5 times the longest recent one, and as max_tokens at most.
 func (m *Meter) reservation(ctx context.Context, c gateway.Call) int64 {
 	if len(m.accounts.budgets) == 0 {
 		return 0
@@ -193,12 +192,12 @@ func (m *Meter) reservation(ctx context.Context, c gateway.Call) int64 {
 	m.mu.Unlock()
 	var u price.Usage
 	fresh := int64(c.Bytes) / bytesPerToken
-	if known && c.Bytes >= last.bytes && c.At.Sub(last.at) < cached {
+	if known && c.Bytes >= last.bytes && c.At.Sub(last.at) < cacheTrusted {
 		u.CacheRead = last.prompt
 		fresh = int64(c.Bytes-last.bytes)/bytesPerToken + last.answer
 	}
 	u.Output = m.accounts.outputs.expect(ctx, m.accounts.store, team, m.project.Name, c.Model)
-	if known && !last.hour || !known && m.accounts.outputs.minutes(m.project.Name, c.Model) {
+	if known && !last.hour || !known && m.accounts.outputs.shortTTL(m.project.Name, c.Model) {
 		u.CacheWrite5m = fresh
 	} else {
 		u.CacheWrite1h = fresh
@@ -210,8 +209,8 @@ func (m *Meter) reservation(ctx context.Context, c gateway.Call) int64 {
 	return micro
 }
 
-// outputs are how long answers were of late, by project and model, on this replica and
-// before it began. The zero value knows none.
+// outputs has the lengths of recent answers by project and model, of this replica and of the
+// time before it began. The zero value knows none.
 type outputs struct {
 	mu   sync.Mutex
 	late map[[2]string]*lateOutputs
@@ -220,9 +219,8 @@ type outputs struct {
 type lateOutputs struct {
 	before int64   // the longest before this replica began
 	here   []int64 // since, the last [outputsKept]
-	// minutes: the last prompt of any session that was written to the cache was written for
-	// minutes, not for an hour.
-	minutes bool
+	// shortTTL: the latest prompt of any session that was cached was cached for minutes, not for an hour.
+	shortTTL bool
 }
 
 const (
@@ -236,7 +234,7 @@ func (o *outputs) add(project, model string, u price.Usage) {
 	defer o.mu.Unlock()
 	if l := o.late[[2]string{project, model}]; l != nil {
 		if u.CacheWrite5m+u.CacheWrite1h > 0 {
-			l.minutes = u.CacheWrite1h == 0
+			l.shortTTL = u.CacheWrite1h == 0
 		}
 		l.here = append(l.here, u.Output)
 		if len(l.here) > outputsKept {
@@ -245,12 +243,12 @@ func (o *outputs) add(project, model string, u price.Usage) {
 	}
 }
 
-// minutes reports whether prompts are written to the cache for minutes alone.
-func (o *outputs) minutes(project, model string) bool {
+// shortTTL reports whether prompts are cached for minutes, not for an hour.
+func (o *outputs) shortTTL(project, model string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	l := o.late[[2]string{project, model}]
-	return l != nil && l.minutes
+	return l != nil && l.shortTTL
 }
 
 // expect is how long the next answer may be.

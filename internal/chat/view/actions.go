@@ -5,7 +5,7 @@ import "strings"
 // What buttons, menus and inputs of ours do. Of those about a request the value is the approval's
 // id, of those that allow it its [Ref].
 const (
-	ActionApprove       = "approve"        // of a dangerous call: to be confirmed
+	ActionApprove       = "approve"        // of a dangerous call it opens a window to confirm
 	ActionApproveTicked = "approve_ticked" // value: the Refs of all rows that could be ticked
 	ActionTick          = "tick"           // which rows of a card; see [Ticked]
 	ActionDeny          = "deny"

@@ -94,9 +94,9 @@ func Refuses(err error) bool {
 	return v == content
 }
 
-// Passes reports whether an error of Slack's API may disappear on a retry, and how long Slack wants us to wait; 0
+// RetryAfter reports whether an error of Slack's API may disappear on a retry, and how long Slack wants us to wait; 0
 // if it does not say.
-func Passes(err error) (after time.Duration, ok bool) {
+func RetryAfter(err error) (after time.Duration, ok bool) {
 	v, after := judge(err)
 	return after, v == limited || v == passing
 }
@@ -109,10 +109,10 @@ func (e permanentError) Unwrap() error { return e.error }
 // Permanent wraps an error of Call.Do so that the call is not retried.
 func Permanent(err error) error { return permanentError{err} }
 
-// MayPass reports whether something was given up for an error that may disappear later: Slack was unreachable, or
+// IsTemporary reports whether something was given up for an error that may disappear later: Slack was unreachable, or
 // had trouble. Otherwise it has refused permanently.
-func MayPass(err error) bool {
-	_, ok := Passes(err)
+func IsTemporary(err error) bool {
+	_, ok := RetryAfter(err)
 	return ok || errors.Is(err, ErrTooMany)
 }
 

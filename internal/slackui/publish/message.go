@@ -78,7 +78,7 @@ type Message struct {
 	Find     func(ctx context.Context) (ts string, err error)
 	Doubtful bool
 	// OnEnd is called once, when this state or a newer one is in Slack (nil), is not wanted any more (nil), or is
-	// given up, with the reason (see [MayPass]): the message or the channel is gone, Slack refuses even a sentence
+	// given up, with the reason (see [IsTemporary]): the message or the channel is gone, Slack refuses even a sentence
 	// instead, or it could not be delivered for a quarter of an hour. It is not called when the scheduler stops before
 	// that. It may call Show.
 	OnEnd func(error)

@@ -119,7 +119,7 @@ type job struct {
 	done  bool
 }
 
-// place is a job's in the queue.
+// place is a job's position in the queue.
 type place struct {
 	seq     uint64 // when it became pending
 	group   *group
@@ -155,7 +155,7 @@ type state struct {
 	ends []func(error)
 }
 
-// streaming is a message as a stream.
+// streaming is the state of a message that is sent as a Slack stream.
 type streaming struct {
 	stream   stream  // while it is one
 	grown    *growth // to the latest state; nil until computed

@@ -278,8 +278,8 @@ func (s *Store) endApproval(ctx context.Context, update string, args ...any) (a 
 	return a, ok, err
 }
 
-// End adds to a batch that the pending approvals of a turn end: with status, or as interrupted if a continued turn did not ask
-// for them again. The caller audits them.
+// End adds to a batch that the pending approvals of a turn end: with status, or as interrupted if no process
+// has asked for them since a restart (request_id is empty). The caller audits them.
 func End(b *pgx.Batch, turnID int64, status Status, ended *[]Approval) {
 	b.Queue(`
 		WITH a AS (
@@ -300,8 +300,7 @@ func wakeTurn(b *pgx.Batch, a Approval) {
 		SELECT pg_notify($1, $2) FROM woken`, pg.Channel, pg.Notice{Kind: pg.NoticePrompt, ThreadID: a.ThreadID}.Body(), a.TurnID)
 }
 
-// planAccepted ends plan mode in a thread whose plan somebody has just accepted: it was
-// wanted for that.
+// planAccepted ends plan mode in a thread once a plan of it is approved.
 func planAccepted(b *pgx.Batch, a Approval) {
 	if a.Kind == Plan && a.Status == Allowed {
 		b.Queue(`UPDATE threads SET mode = '' WHERE id = $1 AND mode = 'plan'`, a.ThreadID)
