@@ -101,7 +101,7 @@ func (a steerer) listPast(h store.History, question string, say func(store.Past)
 			continue
 		}
 		label := a.c.Redact(plaintext.OneLine(plaintext.Visible(p.Beginning())))
-		lines = append(lines, fmt.Sprintf("• “%s”, %s, %s", label, p.StartedAt.UTC().Format("2 January 15:04 MST"), money.USD(p.CostMicroUSD)))
+		lines = append(lines, fmt.Sprintf("• “%s”, %s, %s", label, p.StartedAt.In(a.c.Store.TimeZone()).Format("2 January 15:04 MST"), money.USD(p.CostMicroUSD)))
 		page.Choices = append(page.Choices, view.Choice{Say: words, Label: plaintext.Clip(label, 60)})
 	}
 	page.Sentence = strings.Join(lines, "\n")

@@ -163,7 +163,7 @@ func (a steerer) trustedNow(ctx context.Context, kind string, t approvals.Trust)
 	if t.ID == 0 || len(entries) == 0 {
 		return "none"
 	}
-	return listed(namesOfEntries(entries)) + " (by " + plaintext.OneLine(a.people.Name(ctx, t.DecidedBy)) + ", " + t.DecidedAt.UTC().Format("2 January 2006") + ")"
+	return listed(namesOfEntries(entries)) + " (by " + plaintext.OneLine(a.people.Name(ctx, t.DecidedBy)) + ", " + t.DecidedAt.In(a.c.Store.TimeZone()).Format("2 January 2006") + ")"
 }
 
 func namesOfEntries(list []trust.Entry) (names []string) {
