@@ -53,14 +53,14 @@ func openCase(t *testing.T, s *site) {
 	}
 	expected := Pull{
 		Number: p.Number, URL: p.URL, Title: "Mend <b>it</b>", Body: "Asked by *Ada*.\n\n</textarea>", State: Open, Draft: true,
-		Branch: "deckhand/7-mend", Base: "main", Head: head, Author: "deckhand", Mergeable: MergeUnknown, Unasked: []string{"nobody"},
+		Branch: "deckhand/7-mend", Base: "main", Head: head, Author: "deckhand", Mergeable: MergeUnknown, Unasked: []string{"nobody"}, Unlabelled: []string{"no such label"},
 	}
 	if d := cmp.Diff(expected, p); d != "" || p.Number == 0 || !strings.HasPrefix(p.URL, "http") {
 		t.Errorf("opened: %s\n%+v", d, p)
 	}
 	_, err = r.Open(t.Context(), NewPull{Title: "Again", Branch: "deckhand/7-mend", Base: "main"})
 	want(t, "open again", err, Exists)
-	expected.Unasked = nil
+	expected.Unasked, expected.Unlabelled = nil, nil
 	found, err := r.Find(t.Context(), "deckhand/7-mend")
 	if d := cmp.Diff(expected, found); err != nil || d != "" {
 		t.Errorf("found: %v %s", err, d)

@@ -103,7 +103,7 @@ type NewPull struct {
 	Title, Body  string
 	Branch, Base string
 	Draft        bool
-	Labels       []string // that the repository has; others are left out
+	Labels       []string // those that the repository lacks are told in Pull.Unlabelled
 	Reviewers    []string // logins, and team/name at GitHub; who cannot review is told in Pull.Unasked
 }
 
@@ -162,6 +162,7 @@ type Pull struct {
 	MergedCommit string   // once it is merged
 	MergedBy     string   // login
 	Unasked      []string // told by Open alone: the reviewers who could not be asked
+	Unlabelled   []string // and the labels that the repository lacks, or that could not be put on
 }
 
 // CheckState says how a check stands.

@@ -143,7 +143,7 @@ func (g *ofGitea) Open(ctx context.Context, p NewPull) (Pull, error) {
 	if ReasonOf(err) != NotFound {
 		return Pull{}, err
 	}
-	labels, err := g.labels(ctx, p.Labels)
+	labels, without, err := g.labels(ctx, p.Labels)
 	if err != nil {
 		return Pull{}, err
 	}
@@ -161,6 +161,7 @@ func (g *ofGitea) Open(ctx context.Context, p NewPull) (Pull, error) {
 		return Pull{}, failed("open a pull request", g.host, err)
 	}
 	pull := g.pull(opened)
+	pull.Unlabelled = without
 	for _, reviewer := range p.Reviewers {
 		o := gitea.PullReviewRequestOptions{Reviewers: []string{reviewer}}
 		if _, team, ok := strings.Cut(reviewer, "/"); ok {
@@ -182,24 +183,26 @@ func exists(number int, branch string, err error) error {
 	return &Error{Reason: Exists, Sentence: sentence, Err: err}
 }
 
-// labels returns the numbers of the labels that the repository has.
-func (g *ofGitea) labels(ctx context.Context, names []string) ([]int64, error) {
-	if len(names) == 0 {
-		return nil, nil
+// labels returns the ids of the labels that the repository has, and the names of the others.
+func (g *ofGitea) labels(ctx context.Context, wanted []string) (ids []int64, without []string, err error) {
+	if len(wanted) == 0 {
+		return nil, nil, nil
 	}
 	all, err := pages(func(o gitea.ListOptions) ([]*gitea.Label, *gitea.Response, error) {
 		return g.api(ctx).ListRepoLabels(g.owner, g.name, gitea.ListLabelsOptions{ListOptions: o})
 	})
 	if err != nil {
-		return nil, failed("read the labels", g.host, err)
+		return nil, nil, failed("read the labels", g.host, err)
 	}
-	var ids []int64
-	for _, label := range all {
-		if slices.Contains(names, label.Name) {
-			ids = append(ids, label.ID)
+	for _, name := range wanted {
+		i := slices.IndexFunc(all, func(l *gitea.Label) bool { return strings.EqualFold(l.Name, name) })
+		if i < 0 {
+			without = append(without, name)
+		} else {
+			ids = append(ids, all[i].ID)
 		}
 	}
-	return ids, nil
+	return ids, without, nil
 }
 
 func (g *ofGitea) Find(ctx context.Context, branch string) (Pull, error) {

@@ -222,13 +222,16 @@ func gitHubPages[T any](list func(github.ListOptions) ([]T, *github.Response, er
 	return all, nil
 }
 
-// known are those of the names that a list has, in its spelling.
-func known(names, list []string) (out []string) {
+// known are those of the names that a list has, in its spelling, and the others.
+func known(names, list []string) (out, others []string) {
 	for _, name := range names {
 		i := slices.IndexFunc(list, func(s string) bool { return strings.EqualFold(s, name) })
-		if i >= 0 && !slices.Contains(out, list[i]) {
+		switch {
+		case i < 0:
+			others = append(others, name)
+		case !slices.Contains(out, list[i]):
 			out = append(out, list[i])
 		}
 	}
-	return out
+	return out, others
 }

@@ -34,30 +34,34 @@ func (g *ofGitHub) Open(ctx context.Context, p NewPull) (Pull, error) {
 	if err = g.whole(pr, err); err != nil {
 		return Pull{}, g.failed("open a pull request", err)
 	}
-	g.label(ctx, pr.GetNumber(), p.Labels)
 	pull := gitHubPull(pr)
+	pull.Unlabelled = g.label(ctx, pr.GetNumber(), p.Labels)
 	pull.Unasked = g.askReviewers(ctx, pr.GetNumber(), p.Reviewers)
 	return pull, nil
 }
 
-// label puts on the labels that there are: GitHub would make the others.
-func (g *ofGitHub) label(ctx context.Context, number int, labels []string) {
-	if len(labels) == 0 {
-		return
+// label puts on the labels that there are, and returns those that it did not: GitHub would make them.
+func (g *ofGitHub) label(ctx context.Context, number int, wanted []string) (without []string) {
+	if len(wanted) == 0 {
+		return nil
 	}
 	all, err := gitHubPages(func(at github.ListOptions) ([]*github.Label, *github.Response, error) {
 		return g.rest.Issues.ListLabels(ctx, g.owner, g.name, &at)
 	})
 	if err != nil {
-		return
+		return wanted
 	}
 	var names []string
 	for _, l := range all {
 		names = append(names, l.GetName())
 	}
-	if labels = known(labels, names); len(labels) > 0 {
-		_, _, _ = g.rest.Issues.AddLabelsToIssue(ctx, g.owner, g.name, number, labels)
+	labels, without := known(wanted, names)
+	if len(labels) > 0 {
+		if _, _, err := g.rest.Issues.AddLabelsToIssue(ctx, g.owner, g.name, number, labels); err != nil {
+			return wanted
+		}
 	}
+	return without
 }
 
 // maxReviewers is how many GitHub takes.

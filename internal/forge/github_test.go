@@ -156,7 +156,8 @@ func TestGitHub(t *testing.T) {
 		Number: 5, URL: p.URL, Title: "Fix it", Body: p.Body, State: Open, Draft: true, Branch: "deckhand/1", Base: "main", Head: head, Author: "deckhand[bot]", Mergeable: MergeClean,
 	}
 	same(t, "those who could not be asked", p.Unasked, []string{"stranger"})
-	p.Unasked = nil
+	same(t, "the labels that there are not", p.Unlabelled, []string{"none"})
+	p.Unasked, p.Unlabelled = nil, nil
 	same(t, "opened", p, want)
 	same(t, "found", must[Pull](t)(r.Find(ctx, "deckhand/1")), want)
 	if _, err := r.Find(ctx, "deckhand/2"); ReasonOf(err) != NotFound {

@@ -23,7 +23,8 @@ func (g *ofGitLab) Open(ctx context.Context, p NewPull) (Pull, error) {
 	}
 	body := words(p.Body)
 	o := &gitlab.CreateMergeRequestOptions{Title: &title, Description: &body, SourceBranch: &p.Branch, TargetBranch: &p.Base}
-	if labels := g.labels(ctx, p.Labels); len(labels) > 0 {
+	labels, without := g.labels(ctx, p.Labels)
+	if len(labels) > 0 {
 		o.Labels = (*gitlab.LabelOptions)(&labels)
 	}
 	ids, unasked := g.reviewers(ctx, p.Reviewers)
@@ -38,7 +39,7 @@ func (g *ofGitLab) Open(ctx context.Context, p NewPull) (Pull, error) {
 		return Pull{}, g.failed("open a merge request", err)
 	}
 	pull := gitLabPull(mr)
-	pull.Unasked = unasked
+	pull.Unasked, pull.Unlabelled = unasked, without
 	return pull, nil
 }
 
@@ -50,16 +51,16 @@ func words(text string) string {
 	return quickAction.ReplaceAllString(strings.ReplaceAll(text, "\r", ""), `$1\/$2$3`)
 }
 
-// labels are those that there are: GitLab would make the others.
-func (g *ofGitLab) labels(ctx context.Context, wanted []string) []string {
+// labels are those that there are, and the others, which GitLab would make.
+func (g *ofGitLab) labels(ctx context.Context, wanted []string) (there, without []string) {
 	if len(wanted) == 0 {
-		return nil
+		return nil, nil
 	}
 	all, err := gitLabPages(func(at gitlab.ListOptions) ([]*gitlab.Label, *gitlab.Response, error) {
 		return g.rest.Labels.ListLabels(g.project, &gitlab.ListLabelsOptions{ListOptions: at}, gitlab.WithContext(ctx))
 	})
 	if err != nil {
-		return nil // it is opened without
+		return nil, wanted // it is opened without
 	}
 	var names []string
 	for _, l := range all {

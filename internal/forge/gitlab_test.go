@@ -148,7 +148,8 @@ func speaksGitLab(t *testing.T, s *answerer, r Repository) {
 		Number: 5, URL: p.URL, Title: "Fix it", Body: p.Body, State: Open, Draft: true, Branch: "deckhand/1", Base: "main", Head: head, Author: "deckhand", Mergeable: MergeBlocked,
 	}
 	same(t, "those who could not be asked", p.Unasked, []string{"team/x", "nobody"})
-	p.Unasked = nil
+	same(t, "the labels that there are not", p.Unlabelled, []string{"none"})
+	p.Unasked, p.Unlabelled = nil, nil
 	same(t, "opened", p, want)
 	same(t, "found", must[Pull](t)(r.Find(ctx, "deckhand/1")), want)
 	if p := must[Pull](t)(r.Open(ctx, NewPull{Title: "draft: Fix it", Branch: "deckhand/1", Base: "main"})); p.Draft {

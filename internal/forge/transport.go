@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	callTimeout = 30 * time.Second
+	callTimeout = time.Minute
 	// maxAnswer is more than any page of an API's answers; a longer one is refused.
 	maxAnswer = 16 << 20
 	// maxLog is what is read of a log whose end alone is kept.

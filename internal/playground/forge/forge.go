@@ -25,7 +25,7 @@ import (
 // Root is where the forge lies on the playground's address.
 const Root = "/forge/"
 
-const gitTimeout = 30 * time.Second
+const gitTimeout = time.Minute
 
 // Forge serves the repositories in a folder.
 type Forge struct {
