@@ -59,12 +59,15 @@ var GrantTimes = []struct {
 	d            time.Duration
 }{
 	{"1h", "1 hour", time.Hour},
-	{"8h", "8 hours – until tonight", 8 * time.Hour},
+	{"8h", "8 hours", 8 * time.Hour},
 	{"24h", "24 hours", 24 * time.Hour},
 	{"7d", "7 days", 7 * 24 * time.Hour},
 	{"30d", "30 days", 30 * 24 * time.Hour},
 	{"90d", "90 days", 90 * 24 * time.Hour},
 }
+
+// sessionGrantMost is how long a rule for one session holds at most.
+const sessionGrantMost = 24 * time.Hour
 
 // ParseGrant reads GrantModal's values: block id → action id → value. What is
 // missing or was not offered gives an [*AnswerError].
@@ -84,7 +87,9 @@ func ParseGrant(values Inputs) (GrantChoice, error) {
 	}
 	for _, t := range GrantTimes {
 		if t.Value == values[GrantUntil][GrantUntil].Choice() {
-			out.For = t.d
+			if out.For = t.d; out.Scope == approvals.GrantSession {
+				out.For = min(out.For, sessionGrantMost)
+			}
 			return out, nil
 		}
 	}

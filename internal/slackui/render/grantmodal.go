@@ -19,7 +19,7 @@ const grantTimeDefault = 3 // 7 days
 func scopeLabel(s approvals.GrantScope, project string) string {
 	switch s {
 	case approvals.GrantSession:
-		return "This session, until it ends or is cleared"
+		return "This session, for a day at most"
 	case approvals.GrantThread:
 		return "This thread"
 	case approvals.GrantChannel:
