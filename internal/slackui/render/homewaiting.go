@@ -6,6 +6,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/access"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/slackui/render/mrkdwn"
 	"deckhand/internal/store/approvals"
@@ -43,7 +44,10 @@ func waitingBlocks(w view.HomeApproval, number string, redact func(string) strin
 	a := w.Approval
 	c := cardOf(a, Options{Redact: redact})
 	where := "its thread"
-	if mrkdwn.IsID(a.ChannelID) {
+	switch {
+	case access.IsDirect(a.ChannelID):
+		where = "a direct message"
+	case mrkdwn.IsID(a.ChannelID):
 		where = "<#" + a.ChannelID + ">"
 	}
 	open := "in " + where

@@ -276,7 +276,7 @@ func pushParts(p *forges.Push) (out []pushPart) {
 			}
 		}
 		commits("lost", r.Lost)
-		commits("pushed", r.Commits)
+		commits("new", r.Commits)
 		for _, f := range r.Files {
 			b.WriteString(plaintext.OneLine(f.Path) + " " + fileChange(f, func(text string, _ int) string { return plaintext.OneLine(text) }, len(r.New)))
 			if f.Orders {
