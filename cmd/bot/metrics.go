@@ -60,7 +60,7 @@ type metrics struct {
 type spendKey struct{ project, model string }
 
 var (
-	spendDesc     = prometheus.NewDesc("deckhand_spend_usd_total", "US dollars spent by list price, as Claude Code counts.", []string{"project", "model"}, nil)
+	spendDesc     = prometheus.NewDesc("deckhand_spend_usd_total", "US dollars spent by list price.", []string{"project", "model"}, nil)
 	contractDesc  = prometheus.NewDesc("deckhand_contract_spend_usd_total", "US dollars spent by contract prices, of what has one.", []string{"project", "model"}, nil)
 	turnsDesc     = prometheus.NewDesc("deckhand_turns_total", "Turns that have ended.", []string{"project", "state"}, nil)
 	askedDesc     = prometheus.NewDesc("deckhand_approvals_total", "Tool calls, questions and plans that were decided, by rule or by people, or ended otherwise.", []string{"status", "via"}, nil)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -132,7 +133,7 @@ func (r *replay) add(cfg *settings.File, call audit.RecordedCall) {
 	ch := &r.Changes[i]
 	ch.Count++
 	ch.Calls = append(ch.Calls, changedCall{
-		At: call.At.UTC(), Tool: graphic(call.ToolName), Input: brief(call.Input), Risks: policy.Assess(made), Was: graphic(call.Rule), Now: graphic(d.Rule + "  " + d.Why), Posture: posturePart(cfg, made, d),
+		At: call.At.UTC(), Tool: graphic(call.ToolName), Input: brief(call.Input), Risks: policy.Assess(made), Was: graphic(call.Rule), Now: graphic(strings.TrimSuffix(d.Rule+": "+d.Why, ": ")), Posture: posturePart(cfg, made, d),
 	})
 	ch.Calls[len(ch.Calls)-1].Push, _ = policy.Pushes(made)
 }

@@ -350,7 +350,7 @@ func TestAnAnswerSaysWhatIsNotInItsAmounts(t *testing.T) {
 		Cut:      ledger.CutCalls{Calls: 3, BoundMicroUSD: 400_000}, CutBy: map[string]ledger.CutCalls{"web": {Calls: 1, BoundMicroUSD: 100_000}},
 	}
 	want := []string{
-		"Up to $0.40 more may have been billed for 3 calls that were cut.",
+		"Up to $0.40 more may have been billed for 3 calls that were cut; usually it is far less.",
 		"No list price for claude-next: 12 calls count $1.20 by another model's. Run bot report reprice with a Deckhand that knows it.",
 		"No list price for b: 0 calls count $0.00 by another model's. Run bot report reprice with a Deckhand that knows it.",
 		"No list price for c: 0 calls count $0.00 by another model's. Run bot report reprice with a Deckhand that knows it.",

@@ -50,7 +50,7 @@ func (a Answer) Summary() []string {
 		parts[0] += ", " + money.USD(each) + " each"
 	}
 	if each, ok := a.Total.PerApproved(); ok {
-		parts = append(parts, Plural(a.Total.Approved, "approved tool call", "approved tool calls")+", "+money.USD(each)+" each")
+		parts = append(parts, Plural(a.Total.Approved, "approved tool call", "approved tool calls")+", one for each "+money.USD(each)+" spent")
 	}
 	return []string{head, strings.Join(parts, "; ")}
 }
@@ -74,7 +74,7 @@ const maxUnpriced = 3
 func meterNotes(m ledger.MeterNotes) []string {
 	var out []string
 	if c := m.Cut; c.Calls > 0 && c.BoundMicroUSD > 0 {
-		out = append(out, "Up to "+money.USD(c.BoundMicroUSD)+" more may have been billed for "+Plural(c.Calls, "call that was cut", "calls that were cut")+".")
+		out = append(out, "Up to "+money.USD(c.BoundMicroUSD)+" more may have been billed for "+Plural(c.Calls, "call that was cut", "calls that were cut")+"; usually it is far less.")
 	}
 	for i, u := range m.Unpriced {
 		if i == maxUnpriced {

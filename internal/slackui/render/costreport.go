@@ -116,7 +116,7 @@ func costFigures(a report.Answer) *slack.SectionBlock {
 		add("Per turn", money.USD(each)+" · "+plural(int(t.Turns), "turn", "turns"))
 	}
 	if each, ok := t.PerApproved(); ok {
-		add("Per approved tool call", money.USD(each)+" · "+plural(int(t.Approved), "call", "calls"))
+		add("Approved tool calls", count(int(t.Approved))+" · one for each "+money.USD(each)+" spent")
 	}
 	if a.HasContract() {
 		add("By your own prices", money.USD(t.ContractMicroUSD))

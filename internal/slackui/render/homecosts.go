@@ -15,7 +15,7 @@ import (
 // modelsMax is how many models of a scope are named.
 const modelsMax = 12
 
-const listPriceNote = "List prices in US dollars, as Claude Code counts them. ~ means partly our own estimate, for turns that were cut off before they were reported."
+const listPriceNote = "List prices in US dollars, from the figures that the model's provider reports. ~ means partly our own estimate, from before calls were metered."
 
 // shownModels joins the cheapest models into one when there are many.
 func shownModels(list []ledger.CostLine) []ledger.CostLine {
