@@ -344,7 +344,7 @@ func (d *demo) startBot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("no end in a minute"))
+	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Minute, errors.New("no end in five minutes"))
 	defer cancel()
 	for {
 		if ask(ctx, "http://"+health+"/readyz") == nil {

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// savedWait is how long a fork waits until what the last turn has made is saved, and savedEvery
-	// how often it looks whether it is.
-	savedWait  = 10 * time.Second
+	// savedWait is how long a fork waits at most until the last turn's work is saved, and savedEvery
+	// how often it asks.
+	savedWait  = time.Minute
 	savedEvery = 200 * time.Millisecond
 )
 
@@ -85,8 +85,8 @@ func (a steerer) onForkCommand(ctx context.Context, in *Incoming, t threads.Thre
 	return outcome, err
 }
 
-// untilSaved waits until what the thread's last turn has made is saved, for some time: a thread
-// that has made nothing has nothing saved.
+// untilSaved waits until the work of the thread's last turn is saved, or savedWait: what could not be
+// saved does not come along.
 func (a steerer) untilSaved(ctx context.Context, threadID int64) {
 	until(ctx, savedWait, savedEvery, func(ctx context.Context) bool {
 		saved, err := a.c.Store.WorkSaved(ctx, threadID)
