@@ -156,5 +156,17 @@ func TestABudgetStops(t *testing.T) {
 	w.eventually("her message to be done with", func() bool {
 		return w.count(`SELECT count(*) FROM inbox WHERE state = 'done' AND ts = '`+again+`'`) == 1
 	})
+	for _, thread := range []string{threads[4], threads[2], threads[0]} { // whose turn was stopped, and is refused again, can still be continued
+		offers := func(m message) bool { return m.has("continue") }
+		at := w.messages(eng, thread)
+		i := slices.IndexFunc(at, offers)
+		if i < 0 {
+			continue
+		}
+		w.click(linus, eng, at[i].TS, "continue")
+		w.find(eng, thread, "Continue to be refused", func(m message) bool { return strings.Contains(m.all(), "So this does not start") })
+		w.find(eng, thread, "the offer to stand", offers)
+		break
+	}
 	w.assertLedgerEqualsBill()
 }

@@ -78,10 +78,8 @@ func (w *worker) work(ctx context.Context) error {
 	}
 	w.project, w.asleep = project, false
 	var err error
-	if w.accounts.HasBudgets() {
-		if w.offer, err = w.store.StoppedTurn(ctx, w.threadID); err != nil {
-			return err
-		}
+	if w.offer, err = w.store.StoppedTurn(ctx, w.threadID); err != nil {
+		return err
 	}
 	messages := w.box.take()
 	asks := func(k messageKind) bool {

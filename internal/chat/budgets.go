@@ -139,7 +139,8 @@ func (a budgeter) howBudgetEnded(ctx context.Context, n ledger.BudgetNotice) str
 }
 
 // onContinueClick goes on with a turn that a budget stopped, for whoever may give work
-// in the thread: the click becomes a prompt, once.
+// in the thread: the click becomes a prompt. The button stays until that has a turn, as the
+// budget may refuse it.
 func (a prompter) onContinueClick(ctx context.Context, in *Incoming) (outcome string, err error) {
 	turnID := ParseID(in.Click.Value)
 	thread, refused, err := a.ofTurn(ctx, in, turnID, access.Prompt)
@@ -152,9 +153,6 @@ func (a prompter) onContinueClick(ctx context.Context, in *Incoming) (outcome st
 	if errors.Is(err, pg.ErrEnded) {
 		a.Answer(in, "This thread has gone on already.")
 		outcome, err = "too late", nil
-	}
-	if err == nil {
-		a.screen.CloseOffer(turnID)
 	}
 	return outcome, err
 }

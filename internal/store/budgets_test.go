@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"deckhand/internal/store"
+	"deckhand/internal/store/inbox"
 	"deckhand/internal/store/ledger"
 	"deckhand/internal/store/pg"
 	"deckhand/internal/store/storetest"
@@ -159,5 +160,41 @@ func waitsForLock(t *testing.T, url, locktype string) {
 				WHERE a.datname = current_database() AND NOT l.granted AND l.locktype = $1), pg_sleep(0.01)`, locktype).Scan(&waits, nil); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestAnOfferToContinueIsOpenUntilTheThreadGoesOn: a prompt that took it and was refused leaves it as it was.
+func TestAnOfferToContinueIsOpenUntilTheThreadGoesOn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	stopped, _ := b.begin(t)
+	if _, _, err := b.FinishTurn(t.Context(), b.lease, store.FinishedTurn{ID: stopped.ID, State: "interrupted", OverBudget: true}); err != nil {
+		t.Fatal(err)
+	}
+	press := func(ts string) (int64, error) {
+		id := b.arrive(t, ts)
+		_, _, err := b.AcceptPrompt(t.Context(), inbox.NewPrompt{InboxID: id, Thread: thread, Project: "web", UserID: "U1", UUID: uuid.NewString(), Text: "go on", Continues: stopped.ID})
+		if err != nil {
+			_, _ = b.FinishTelling(t.Context(), id, "too late")
+		}
+		return id, err
+	}
+	first, err := press("200.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := press("200.2"); !errors.Is(err, pg.ErrEnded) {
+		t.Errorf("a second press, while the first waits: %v", err)
+	}
+	if _, err := b.DropPrompt(t.Context(), b.lease, first, inbox.Drop{Outcome: "over budget"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := press("200.3"); err != nil {
+		t.Errorf("a press after the first was refused: %v", err)
+	}
+	turn, _ := b.begin(t)
+	b.finish(t, turn)
+	if _, err := press("200.4"); !errors.Is(err, pg.ErrEnded) {
+		t.Errorf("a press after the thread has gone on: %v", err)
 	}
 }

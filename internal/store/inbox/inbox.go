@@ -129,7 +129,7 @@ type NewPrompt struct {
 	Steers  []Steer // what was chosen with it
 	Rewind  *Rewind
 	// Continues is the turn that a budget stopped and that this goes on with; 0 for
-	// none. That is possible once, and while the thread has not gone on.
+	// none. That is possible while the thread has not gone on, and nothing waits in it to.
 	Continues int64
 	// LookSince is since when replies may be missing, if this prompt opens the thread: earlier ones were ignored.
 	// Unless it is zero a [Scan] is requested.
@@ -138,7 +138,7 @@ type NewPrompt struct {
 
 // AcceptPrompt turns a received envelope into a prompt of its thread, opens the thread if needed, and notifies the
 // replicas unless this one holds it: the caller wakes its worker. ok is false when the envelope was already handled.
-// [pg.ErrEnded] says that the turn was already continued, [pg.ErrNotYet] that an earlier message of the thread waits,
+// [pg.ErrEnded] says that the thread has gone on after the turn that it continues, [pg.ErrNotYet] that an earlier message of the thread waits,
 // or that this one was changed after it was read.
 func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t threads.Thread, ok bool, err error) {
 	err = s.db.InTx(ctx, func(tx pg.Tx) error {
@@ -159,7 +159,7 @@ func (s *Store) AcceptPrompt(ctx context.Context, p NewPrompt) (t threads.Thread
 		if !ok {
 			return stillReceived(ctx, tx, p.InboxID)
 		}
-		if err := takeContinue(ctx, tx, t.ID, p); err != nil {
+		if err := mayContinue(ctx, tx, t.ID, p); err != nil {
 			return err
 		}
 		if !p.LookSince.IsZero() {
@@ -199,18 +199,18 @@ func openThread(b *pgx.Batch, p NewPrompt, t *threads.Thread) {
 	})
 }
 
-// takeContinue uses up a stopped turn's offer to continue.
-func takeContinue(ctx context.Context, tx pg.Tx, threadID int64, p NewPrompt) error {
+// mayContinue gives [pg.ErrEnded] unless the turn that the prompt goes on with still offers that.
+func mayContinue(ctx context.Context, tx pg.Tx, threadID int64, p NewPrompt) error {
 	if p.Continues == 0 {
 		return nil
 	}
-	tag, err := tx.Exec(ctx, `
-		UPDATE turns r SET continued_by = $3
-		WHERE id = $1 AND thread_id = $2 AND over_budget AND continued_by = ''
+	var offers bool
+	err := tx.QueryRow(ctx, `
+		SELECT EXISTS (SELECT FROM turns r WHERE id = $1 AND thread_id = $2 AND over_budget
 		  AND NOT EXISTS (SELECT FROM turns l WHERE l.thread_id = r.thread_id AND l.id > r.id)
-		  AND NOT EXISTS (SELECT FROM inbox i WHERE i.thread_id = r.thread_id AND i.state IN ('accepted', 'running') AND i.id <> $4)`,
-		p.Continues, threadID, p.UserID, p.InboxID)
-	if err == nil && tag.RowsAffected() == 0 {
+		  AND NOT EXISTS (SELECT FROM inbox i WHERE i.thread_id = r.thread_id AND i.state IN ('accepted', 'running') AND i.id <> $3))`,
+		p.Continues, threadID, p.InboxID).Scan(&offers)
+	if err == nil && !offers {
 		err = pg.ErrEnded
 	}
 	return err

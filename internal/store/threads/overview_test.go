@@ -37,9 +37,9 @@ func TestOverview(t *testing.T) {
 			(9, 'gone on', 'U1', 'C1', 'web'), (999, 'old', 'U1', 'C1', 'web')) AS x (i, n, o, c, p)`)
 	exec(`INSERT INTO sessions (id, thread_id) SELECT gen_random_uuid(), id FROM threads WHERE title <> ''`)
 	exec(`INSERT INTO epochs (session_id, epoch, cli_version, baseline_micro_usd) SELECT s.id, 1, '1', 0 FROM sessions s JOIN threads t ON t.id = s.thread_id WHERE title <> ''`)
-	exec(`INSERT INTO turns (thread_id, session_id, epoch, lease_epoch, requested_by, state, ended_at, over_budget, continued_by)
+	exec(`INSERT INTO turns (thread_id, session_id, epoch, lease_epoch, requested_by, state, ended_at, over_budget)
 		SELECT t.id, s.id, 1, 1, 'U1', CASE WHEN title IN ('running', 'interrupted', 'failed') AND g = 2 THEN title ELSE 'done' END,
-			CASE WHEN title = 'running' AND g = 2 THEN NULL ELSE now() END, title IN ('over_budget', 'gone on') AND g = 2, CASE title WHEN 'gone on' THEN 'U1' ELSE '' END
+			CASE WHEN title = 'running' AND g = 2 THEN NULL ELSE now() END, title = 'over_budget' AND g = 2 OR title = 'gone on' AND g = 1
 		FROM threads t JOIN sessions s ON s.thread_id = t.id, generate_series(1, 2) g WHERE title NOT IN ('', 'new') ORDER BY g`)
 	exec(`INSERT INTO inbox (event_id, kind, team_id, channel_id, ts, thread_ts, user_id, payload, state, thread_id, prompt_uuid)
 		SELECT title, 'message', 'T1', channel_id, '9.' || id, thread_ts, 'U1', '{}', 'accepted', id, gen_random_uuid() FROM threads WHERE title IN ('budget', 'queued')`)
