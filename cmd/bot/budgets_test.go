@@ -170,3 +170,43 @@ func TestABudgetStops(t *testing.T) {
 	}
 	w.assertLedgerEqualsBill()
 }
+
+// TestWhatABudgetStopsBeforeItBeginsWaits: threads that begin at once pass the budget before
+// anything is spent. Those whose first call finds nothing left wait like the ones behind them.
+func TestWhatABudgetStopsBeforeItBeginsWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, `budgets:
+  - {scope: workspace, per: day, limit: 0.03, then: ask}
+`)
+	var wg sync.WaitGroup
+	threads := make([]string, 6)
+	for i := range threads {
+		wg.Go(func() { threads[i] = w.post(linus, eng, "", fmt.Sprintf("@deckhand say: number %d", i)) })
+	}
+	wg.Wait()
+	w.eventually("everything to be answered or to wait", func() bool {
+		return w.count(`SELECT count(*) FROM turns WHERE state = 'running'`) == 0 && w.count(`SELECT count(*) FROM budget_waits WHERE asleep`)+w.count(`SELECT count(*) FROM turns WHERE state = 'done'`) == int64(len(threads))
+	})
+	t.Logf("%d of %d were stopped before they began", w.count(`SELECT count(*) FROM inbox WHERE event_id LIKE 'again/%'`), len(threads))
+	card, at := message{}, ""
+	w.eventually("the card", func() bool {
+		for _, thread := range threads {
+			for _, m := range w.messages(eng, thread) {
+				if m.has("continue") {
+					t.Fatalf("what has not begun offers to go on: %s", m.all())
+				}
+				if m.has("budget_raise") {
+					card, at = m, thread
+				}
+			}
+		}
+		return at != ""
+	})
+	v, _ := w.opens(ada, eng, card.TS, "budget_raise")
+	w.submit(ada, v, map[string]any{"amount": map[string]any{"amount": "5"}})
+	for i, thread := range threads {
+		w.says(eng, thread, fmt.Sprintf("number %d", i))
+	}
+	w.assertLedgerEqualsBill()
+	w.auditIsWhole()
+}

@@ -54,6 +54,7 @@
 //	admins asked, left    =        ·        ·        cold     ·        ·        ·        ·        ·        ·
 //	admins asked, a day   run      ·        ·        run      ·        ·        ·        ·        ·        ·
 //	admins asked, restart =        ·        ·        cold     ·        ·        ·        ·        ·        ·
+//	admins asked, nothing begun·        ·        ·        =        =        run      run      run      ·        ·
 //	wake                  =        =        =        =        =        =        =        =        =        =
 //	stop                  =        cold     cold     =        ready    ready    ready    =        cold     =
 //	over budget           ·        ·        ·        =        ready    ready    ready    ready    ·        ·

@@ -204,6 +204,12 @@ var events = []event{
 		s.sleeps()
 		return true
 	}},
+	{"admins asked, nothing begun", onProcess(func(s *stage, p *playedProcess) {
+		s.store.Spend(s.threads[here].ID, 10_000_000)
+		p.spend()
+		synctest.Wait()
+		s.store.RaiseBudgets(1 << 40)
+	})},
 	{"wake", func(s *stage) bool { s.sup.Wake(s.threads[here].ID); return true }},
 	{"stop", func(s *stage) bool { stop(s); return true }},
 	{"over budget", onProcess(func(_ *stage, p *playedProcess) {

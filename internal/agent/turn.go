@@ -36,6 +36,7 @@ type turn struct {
 	end        context.CancelFunc
 	stoppedBy  string        // who pressed Stop; empty while nobody did
 	overBudget *spend.Status // it ended since it was refused a call
+	unbegun    bool          // that was its first, and admins are asked: it waits for them like a prompt
 	meter      *spend.Meter  // its process's
 	expired    bool          // an approval's time ran out
 	hung       bool          // it was killed for its silence
@@ -283,8 +284,9 @@ func (s *session) newEpoch(ctx context.Context, from int64) (err error) {
 
 func (w *worker) onResult(ctx context.Context, r *claude.Result) error {
 	w.session.meter.EndTurn()
+	cost, more := int64(0), false
 	if r.IsError {
-		w.session.meter.Settle(ctx, cutTime) // it may have left calls just now
+		cost, more = w.session.meter.Settle(ctx, cutTime) // it may have left calls just now
 	}
 	told, err := w.session.cliTotals(ctx, r.Running)
 	if err != nil {
@@ -298,6 +300,7 @@ func (w *worker) onResult(ctx context.Context, r *claude.Result) error {
 	}
 	if b := w.turn.meter.RefusedFor(); b != nil && r.IsError && r.APIErrorStatus == http.StatusPaymentRequired {
 		w.turn.overBudget = b
+		w.turn.unbegun = b.Ask && b.Model == "" && cost == 0 && !more && w.turn.row.Attempt == 1 && !w.turn.stopping()
 		w.turn.content.Items = withoutLast(w.turn.content.Items, r.Text)
 	}
 	w.session.priceServers(w.turn)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"go.uber.org/zap"
 
 	"deckhand/internal/agent/ask"
@@ -16,6 +17,7 @@ import (
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/store"
 	"deckhand/internal/store/approvals"
+	"deckhand/internal/store/inbox"
 	"deckhand/internal/store/ledger"
 	"deckhand/internal/store/outbox"
 	"deckhand/internal/store/threads"
@@ -54,6 +56,8 @@ func (t *turn) outcome(r *claude.Result) (TurnState, string) {
 	switch {
 	case t.stopping():
 		return TurnInterrupted, t.whyStopped()
+	case t.unbegun:
+		return TurnInterrupted, t.overBudget.Sentence() + " So nothing was done yet, and this waits for it."
 	case t.overBudget != nil:
 		return TurnInterrupted, t.overBudget.Sentence() + " So the work stopped here."
 	case r.Interrupted():
@@ -156,6 +160,9 @@ func (w *worker) finish(ctx context.Context, state TurnState, problem string, ag
 		ID: t.row.ID, State: string(state), Problem: problem, AgentTurns: agentTurns, CLITotals: told, Approvals: status,
 		OverBudget: view.Continue, View: EncodeTurn(view), Mark: string(view.Mark), Answer: transcript.Answer(t.content),
 	}
+	if t.unbegun {
+		f.Again = &inbox.NewPrompt{UUID: uuid.NewString(), Text: "[A budget had stopped you before you began. It has room again: do what was asked.]"}
+	}
 	var copies *transcript.Mirror // a process that has gone left its own when it was stopped
 	if w.session != nil {
 		copies = w.session.mirror
@@ -218,7 +225,7 @@ func (w *worker) endedView(ctx context.Context, t *turn, state TurnState, status
 	view := w.view(t)
 	view.State, view.EndedAt, view.Mark = state, time.Now(), t.mark(state)
 	view.Waiting, view.Quiet, view.Cards = 0, nil, t.desk.ClosedCards(status)
-	view.Continue = t.overBudget != nil && t.stoppedBy == ""
+	view.Continue = t.overBudget != nil && t.stoppedBy == "" && !t.unbegun
 	if state == TurnDone {
 		view.Closing = w.closing(ctx, t, view)
 	}

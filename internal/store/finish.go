@@ -9,6 +9,7 @@ import (
 
 	"deckhand/internal/store/approvals"
 	"deckhand/internal/store/audit"
+	"deckhand/internal/store/inbox"
 	"deckhand/internal/store/ledger"
 	"deckhand/internal/store/outbox"
 	"deckhand/internal/store/pg"
@@ -28,6 +29,9 @@ type FinishedTurn struct {
 	CLITotals []ledger.CLITotal
 	// OverBudget: a budget stopped it, so that somebody may continue it later.
 	OverBudget bool
+	// Again is a prompt in the place of the turn's own, which a budget stopped before anything was done: it is next, and
+	// waits for the budget: its UUID and Text. Nil for none.
+	Again *inbox.NewPrompt
 	// Approvals is the final status of approvals that are still pending.
 	Approvals approvals.Status
 	// View is the turn's final view for an [outbox.Turn]; empty if its content is unknown: then people get Problem
@@ -67,6 +71,15 @@ func (s *Store) FinishTurn(ctx context.Context, l threads.Lease, f FinishedTurn)
 			finished, err = pg.CollectColumn[int64](rows, nil)
 			return err
 		})
+		var again inbox.Envelope
+		if f.Again != nil {
+			end.Queue(`
+				INSERT INTO inbox (event_id, kind, team_id, channel_id, ts, thread_ts, user_id, payload, state, thread_id, prompt_uuid, prompt)
+				SELECT 'again/' || $1::bigint, 'event', team_id, channel_id, ts, thread_ts, user_id, '{}', 'accepted', thread_id, $2, $3
+				FROM inbox WHERE turn_id = $1 ORDER BY ts, id LIMIT 1 RETURNING id, user_id`, f.ID, f.Again.UUID, f.Again.Text).QueryRow(func(row pgx.Row) error {
+				return row.Scan(&again.ID, &again.UserID)
+			})
+		}
 		if err := tx.Send(ctx, &end); err != nil {
 			return err
 		}
@@ -80,6 +93,11 @@ func (s *Store) FinishTurn(ctx context.Context, l threads.Lease, f FinishedTurn)
 			return err
 		}
 		var entries []audit.Entry
+		if f.Again != nil {
+			entries = append(entries, audit.Entry{Kind: audit.Prompt, TeamID: team, Actor: again.UserID, ThreadID: l.ThreadID, Details: map[string]any{
+				"inbox": again.ID, "uuid": f.Again.UUID, "text": f.Again.Text,
+			}})
+		}
 		for _, a := range ended {
 			entries = append(entries, approvals.EndedEntry(a))
 		}

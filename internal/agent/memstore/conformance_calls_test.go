@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"deckhand/internal/store"
 	"deckhand/internal/store/approvals"
 	"deckhand/internal/store/inbox"
@@ -227,7 +229,7 @@ var calls = []struct {
 			return "error nothing"
 		}
 		ended, rows, err := c.store.FinishTurn(ctx, l, store.FinishedTurn{
-			View: pick(c, [][]byte{nil, []byte("{}")}), Mark: pick(c, []string{"failed", ""}), ID: t.ID, State: "failed", Problem: "broken", OverBudget: c.r.IntN(2) == 0, AgentTurns: c.r.IntN(2), Answer: fmt.Sprint("answer ", c.n),
+			View: pick(c, [][]byte{nil, []byte("{}")}), Mark: pick(c, []string{"failed", ""}), ID: t.ID, State: "failed", Problem: "broken", Again: []*inbox.NewPrompt{nil, {UUID: uuid.NewSHA1(uuid.Nil, fmt.Append(nil, c.n)).String(), Text: "again"}}[c.n%2], OverBudget: c.r.IntN(2) == 0, AgentTurns: c.r.IntN(2), Answer: fmt.Sprint("answer ", c.n),
 			Approvals: pick(c, []approvals.Status{approvals.Cancelled, approvals.Interrupted, ""}),
 		})
 		var out []string

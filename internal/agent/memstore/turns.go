@@ -245,6 +245,13 @@ func (b *Store) FinishTurn(ctx context.Context, l threads.Lease, f store.Finishe
 				}
 			}
 		}
+		if i := slices.IndexFunc(b.inbox, func(e *envelope) bool { return e.TurnID == f.ID }); f.Again != nil && i >= 0 {
+			again := Prompt{State: "accepted", Prompt: inbox.Prompt{
+				InboxID: int64(len(b.inbox) + 1), ThreadID: t.ThreadID, ThreadKey: b.inbox[i].ThreadKey, UUID: f.Again.UUID,
+				UserID: b.inbox[i].UserID, TS: b.inbox[i].TS, Text: f.Again.Text,
+			}}
+			b.inbox = append(b.inbox, &envelope{event: fmt.Sprintf("again/%d", f.ID), kind: inbox.Event, until: time.Now(), Prompt: again})
+		}
 		b.closeCards(f.ID)
 		for _, a := range b.approvals {
 			if a.TurnID != f.ID || a.Status != approvals.Pending {
