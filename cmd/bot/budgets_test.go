@@ -101,7 +101,7 @@ func TestACheaperModel(t *testing.T) {
 	card := w.find(eng, thread, "the card", func(m message) bool { return m.has("budget_model") })
 	w.click(ada, eng, card.TS, "budget_model")
 	w.find(eng, thread, "the card to say so", func(m message) bool {
-		return m.TS == card.TS && strings.Contains(m.all(), "Going on with") && !m.has("budget_model")
+		return m.TS == card.TS && strings.Contains(m.all(), "Going on with") && strings.Contains(m.all(), "without a limit until the end of this month") && !m.has("budget_model")
 	})
 	press := func(user string) {
 		w.must(http.MethodPost, "/_control/actions", map[string]any{"user": user, "channel": eng, "message_ts": stopped.TS, "action_id": "continue"}, nil)

@@ -32,6 +32,9 @@ func Budget(v view.Budget) Page {
 	}
 	if asks {
 		lines = append(lines, "New requests wait for an admin.")
+		if b.CheaperModel != "" {
+			lines = append(lines, "On "+mrkdwn.Code(b.CheaperModel)+" work goes on without a limit until the end of this "+string(b.Period)+".")
+		}
 	}
 	id := plaintext.Clip(v.Notice.ID, 200)
 	page := Page{Blocks: []slack.Block{section(id+":budget", strings.Join(lines, "\n"))}}
@@ -108,7 +111,7 @@ func budgetDecision(n ledger.BudgetNotice) string {
 	case n.Decision.RaiseMicroUSD > 0:
 		return "✅ *Raised by " + mrkdwn.Code(money.USD(n.Decision.RaiseMicroUSD)) + "* for this " + string(n.Period) + by
 	case n.Decision.Model != "":
-		return "✅ *Going on with " + mrkdwn.Code(n.Decision.Model) + "* until the end of this " + string(n.Period) + by
+		return "✅ *Going on with " + mrkdwn.Code(n.Decision.Model) + "* without a limit until the end of this " + string(n.Period) + by
 	}
 	return "🚫 *Limit kept* for this " + string(n.Period) + by
 }
