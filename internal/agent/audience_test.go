@@ -199,6 +199,8 @@ func (a *audience) Say(k threads.ThreadKey, sentence string) {
 
 func (a *audience) Hides(string) bool { return false }
 
+func (a *audience) Name(_ context.Context, user string) string { return user }
+
 func (a *audience) OfferConnection(threads.ThreadKey, string, string, string) {}
 func (a *audience) Attach(threads.ThreadKey, string, string)                  {}
 

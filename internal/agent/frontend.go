@@ -29,6 +29,8 @@ type Frontend interface {
 	// Hides reports whether people are not shown a text whole, as it has what looks like a
 	// secret.
 	Hides(text string) bool
+	// Name is what a person is called. It may take a look-up.
+	Name(ctx context.Context, user string) string
 	// Show shows something as the database has it: a card, as when its turn is over and
 	// nothing will be asked on it again; what a prompt waits for, or that it does no longer;
 	// a budget, in the thread and where the budget says.

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"maps"
 	"sync"
 	"time"
@@ -71,6 +72,8 @@ func (f frontend) Say(k threads.ThreadKey, text string) {
 		f.screen.Say(whereOf(k), f.Outbox.sentence(outbox.Row{Body: text}))
 	}
 }
+
+func (f frontend) Name(ctx context.Context, user string) string { return f.people.Name(ctx, user) }
 
 func (f frontend) Hides(text string) bool { return f.c.Redact(text) != text }
 

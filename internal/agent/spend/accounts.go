@@ -29,8 +29,9 @@ type Store interface {
 	NoticeBudget(ctx context.Context, n ledger.BudgetNotice) (noted ledger.BudgetNotice, fresh bool, err error)
 }
 
-// Front is where people see budgets and what waits for them. Its methods return at once.
+// Front is where people see budgets and what waits for them. Show and Tell return at once.
 type Front interface {
+	Name(ctx context.Context, user string) string
 	Show(kind outbox.PostKind, id string)
 	Tell(...outbox.Row)
 }

@@ -74,9 +74,12 @@ func (a *Accounts) Admit(ctx context.Context, l threads.Lease, t threads.Thread,
 func (a *Accounts) refuse(ctx context.Context, l threads.Lease, p inbox.Prompt, b Status, n ledger.BudgetNotice) error {
 	said := b.Sentence()
 	if n.Decision.Leave {
-		said += " An admin kept the limit for this " + string(b.Period) + "."
+		said += " " + a.front.Name(ctx, n.DecidedBy) + " kept the limit for this " + string(b.Period) + "."
 	}
 	said += " So this does not start. The budget starts again on " + b.Begins() + ". An admin can raise it in deckhand.yaml."
+	if n.Decision.Leave && p.Waited {
+		said = "" // what says that it waits, or the card, says so
+	}
 	rows, err := a.store.DropPrompt(ctx, l, p.InboxID, inbox.Drop{Outcome: OverBudget, Mark: OverBudget, Sentence: func(int) string { return said }})
 	if errors.Is(err, pg.ErrNotFound) {
 		return nil // its author has taken it back, or changed it

@@ -1,6 +1,7 @@
 package spend
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -40,6 +41,7 @@ type Budget struct {
 type Status struct {
 	Budget
 	Key           string // see ledger.BudgetScope
+	Whose         string // a person's, for others: "Ada Admin's"; empty where that person alone reads it
 	From, To      time.Time
 	SpentMicroUSD int64
 	LimitMicroUSD int64  // with what admins have added
@@ -88,7 +90,7 @@ func (a *Accounts) Check(ctx context.Context, t threads.Thread, user string) (Ch
 		case status.Model != "":
 			c.Model = status.Model // an admin chose to go on with it, whatever it costs
 		case status.Reached():
-			c.Reached = append(c.Reached, status)
+			c.Reached = append(c.Reached, a.named(ctx, t, status))
 		}
 	}
 	return c, nil
@@ -115,6 +117,14 @@ func (b Budget) at(w ledger.BudgetWindow, s ledger.BudgetState) Status {
 		Budget: b, Key: w.Key, From: w.From, To: w.To, SpentMicroUSD: s.SpentMicroUSD,
 		LimitMicroUSD: b.LimitMicroUSD + s.RaisedMicroUSD, Model: s.Model, Decisions: s.Decisions,
 	}
+}
+
+// named is the budget as a thread's readers call it.
+func (a *Accounts) named(ctx context.Context, t threads.Thread, b Status) Status {
+	if b.Scope == ledger.BudgetPerson && !strings.HasPrefix(t.ChannelID, "D") {
+		b.Whose = a.front.Name(ctx, b.Key) + "'s"
+	}
+	return b
 }
 
 // key is whose spend counts, and whether the budget is for them at all.
@@ -173,13 +183,16 @@ func (b Status) Sentence() string {
 // Begins is the day on which the budget starts again, for people.
 func (b Status) Begins() string { return b.To.Format("Monday, 2 January") }
 
-// Name is what people call the budget. People, channels and threads are named by
-// the frontend, which knows them; here they are what the reader is or is in.
+// Name is what people call the budget. Channels and threads are named by the
+// frontend, which knows them; here they are what the reader is in.
 func (b Status) Name() string {
+	when := map[ledger.BudgetPeriod]string{ledger.BudgetDaily: "today", ledger.BudgetWeekly: "this week", ledger.BudgetMonthly: "this month"}[b.Period]
+	if b.Scope == ledger.BudgetPerson {
+		return cmp.Or(b.Whose, "Your") + " budget for " + when
+	}
 	of := map[ledger.BudgetScope]string{
 		ledger.BudgetWorkspace: "the team", ledger.BudgetChannel: "this channel", ledger.BudgetProject: "the project " + b.Key,
-		ledger.BudgetPerson: "the person who asks", ledger.BudgetThread: "this thread",
+		ledger.BudgetThread: "this thread",
 	}[b.Scope]
-	when := map[ledger.BudgetPeriod]string{ledger.BudgetDaily: "today's", ledger.BudgetWeekly: "this week's", ledger.BudgetMonthly: "this month's"}[b.Period]
-	return strings.ToUpper(when[:1]) + when[1:] + " budget of " + of
+	return strings.ToUpper(when[:1]) + when[1:] + "'s budget of " + of
 }

@@ -55,12 +55,12 @@ func (m *Meter) record(ctx context.Context, b *booking) error {
 		case err == nil, errors.Is(err, threads.ErrFenced), errors.Is(err, pg.ErrNotFound):
 			return err
 		case isOver && !over.Waits:
-			status := list[over.Budget].at(budgets[over.Budget].BudgetWindow, over.State)
+			status := m.status(ctx, list[over.Budget], budgets[over.Budget].BudgetWindow, over.State)
 			m.refuse(&status)
 			return &gateway.Refusal{Status: http.StatusPaymentRequired, Sentence: status.Sentence()}
 		case isOver:
 			// One that waits for no longer than a moment is not worth a word.
-			name := list[over.Budget].at(budgets[over.Budget].BudgetWindow, over.State).Name()
+			name := m.status(ctx, list[over.Budget], budgets[over.Budget].BudgetWindow, over.State).Name()
 			if waited != "" {
 				m.hold(b.ID, name)
 			}
@@ -78,6 +78,13 @@ func (m *Meter) record(ctx context.Context, b *booking) error {
 			return context.Cause(held) // whether it is recorded is not known
 		}
 	}
+}
+
+func (m *Meter) status(ctx context.Context, b Budget, w ledger.BudgetWindow, s ledger.BudgetState) Status {
+	m.mu.Lock()
+	thread := m.thread
+	m.mu.Unlock()
+	return m.accounts.named(ctx, thread, b.at(w, s))
 }
 
 // hold notes for which budget a call waits; with no name, that it does no longer.

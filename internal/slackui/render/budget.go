@@ -40,7 +40,11 @@ func Budget(v view.Budget) Page {
 	page := Page{Blocks: []slack.Block{section(id+":budget", strings.Join(lines, "\n"))}}
 	switch {
 	case v.Notice.DecidedBy != "":
-		page.Blocks = append(page.Blocks, section(id+":decided", budgetDecision(v.Notice)))
+		said := budgetDecision(v.Notice)
+		if v.Notice.Decision.Leave {
+			said += ", so what waits for it does not start."
+		}
+		page.Blocks = append(page.Blocks, section(id+":decided", said))
 	case asks:
 		if call := mentions(v.Admins, " "); call != "" {
 			page.Blocks = append(page.Blocks, contextBlock(id+":admins", "For an admin to decide: "+call))
@@ -73,7 +77,7 @@ func BudgetWait(v view.BudgetWait) Page {
 	case v.Wait.Begun:
 		said = "✅ " + budgetName(v.Status) + " has room again, so this has started."
 	case n.Decision.Leave:
-		said = budgetDecision(n) + ", so this does not start."
+		said = budgetDecision(n) + ", so this does not start. The budget starts again on " + mrkdwn.Escape(v.Status.Begins()) + "."
 	default:
 		said = "🚫 This waited for " + lowerFirst(budgetName(v.Status)) + " and did not start."
 	}
@@ -93,11 +97,11 @@ func oneOf(names []string) string {
 
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
-// budgetName names the budget for everybody, with people and channels as mentions.
+// budgetName names the budget, which has no [spend.Status.Whose], for everybody, with people and channels as mentions.
 func budgetName(b spend.Status) string {
 	switch b.Scope {
 	case ledger.BudgetPerson:
-		return mrkdwn.Escape(strings.TrimSuffix(b.Name(), "the person who asks")) + mrkdwn.Mention(b.Key)
+		return mrkdwn.Mention(b.Key) + "'s" + strings.TrimPrefix(b.Name(), "Your")
 	case ledger.BudgetChannel:
 		return mrkdwn.Escape(strings.TrimSuffix(b.Name(), "this channel")) + "<#" + b.Key + ">"
 	default:
