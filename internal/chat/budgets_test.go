@@ -1,7 +1,11 @@
 package chat
 
 import (
+	"context"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/chat/view"
@@ -26,5 +30,54 @@ func TestOfSeveralBudgetsTheOneThatWasReachedAsks(t *testing.T) {
 		if got := (view.Budget{Notice: n, Status: a.BudgetOf(n)}).Asks(); got != test.asks {
 			t.Errorf("%s at %d: asks %v", test.key, test.limit, got)
 		}
+	}
+}
+
+// booksOf has what was spent by key.
+type booksOf struct {
+	Store
+	spent map[string]int64
+}
+
+func (booksOf) TimeZone() *time.Location { return time.UTC }
+
+func (booksOf) Costs(_ context.Context, q ledger.CostQuery) (out ledger.CostReport, err error) {
+	for _, k := range map[ledger.CostGroup][]string{ledger.ByProject: {"web", "api"}, ledger.ByUser: {"U1"}}[q.By] {
+		out.Lines = append(out.Lines, ledger.CostLine{Key: k})
+	}
+	return out, nil
+}
+
+func (b booksOf) BudgetStates(_ context.Context, windows []ledger.BudgetWindow) (out []ledger.BudgetState, err error) {
+	for _, w := range windows {
+		out = append(out, ledger.BudgetState{SpentMicroUSD: b.spent[w.Key]})
+	}
+	return out, nil
+}
+
+type noScreen struct{ Screen }
+
+func (noScreen) Permalink(_, _ string) string { return "" }
+
+// TestHomeShowsBudgets: to admins also those that name nobody and nothing, as far as something
+// was spent.
+func TestHomeShowsBudgets(t *testing.T) {
+	t.Parallel()
+	a := tab{&Chat{gate: &gate{screen: noScreen{}, c: Config{
+		Store: booksOf{spent: map[string]int64{"": 10e6, "web": 5e6, "api": 1e6, "U1": 1_100_000}},
+		Budgets: []spend.Budget{
+			{Scope: ledger.BudgetWorkspace, Period: ledger.BudgetMonthly, LimitMicroUSD: 50e6},
+			{Scope: ledger.BudgetProject, Period: ledger.BudgetDaily, LimitMicroUSD: 10e6},
+			{Scope: ledger.BudgetPerson, Period: ledger.BudgetDaily, LimitMicroUSD: 2e6},
+			{Scope: ledger.BudgetPerson, Period: ledger.BudgetWeekly, Only: []string{"U2"}, LimitMicroUSD: 2e6},
+		},
+	}}}}
+	all, err := a.homeBudgets(t.Context(), time.Now())
+	var shown []string
+	for _, b := range all {
+		shown = append(shown, b.Of)
+	}
+	if diff := cmp.Diff([]string{"<@U1>", "Project web", "The team", "Project api", "<@U2>"}, shown); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }

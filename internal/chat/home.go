@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"deckhand/internal/access"
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/store/approvals"
 	"deckhand/internal/store/ledger"
@@ -234,35 +235,71 @@ func (a tab) homeAdmin(ctx context.Context, pending []approvals.Approval, now ti
 	return out, err
 }
 
-// homeBudgets are the budgets of the team, and those that name their projects or channels.
+// homeBudgetKeys is how many projects, channels, people or threads are shown of a budget that names none.
+const homeBudgetKeys = 3
+
+// homeBudgets are the budgets of the team, those of what they name, and of what else has spent the
+// most: the nearest to its limit first.
 func (a tab) homeBudgets(ctx context.Context, now time.Time) (out []view.HomeBudget, err error) {
+	links := map[string]string{} // of threads
+	all, err := a.budgetsNow(ctx, now, func(b spend.Budget, from, to time.Time) ([]string, error) {
+		if b.Scope == ledger.BudgetWorkspace {
+			return []string{""}, nil
+		}
+		if len(b.Only) > 0 {
+			return b.Only, nil
+		}
+		by := map[ledger.BudgetScope]ledger.CostGroup{
+			ledger.BudgetChannel: ledger.ByChannel, ledger.BudgetProject: ledger.ByProject, ledger.BudgetPerson: ledger.ByUser, ledger.BudgetThread: ledger.ByThread,
+		}[b.Scope]
+		spent, err := a.c.Store.Costs(ctx, ledger.CostQuery{TeamID: a.self.Team, From: from, To: to, By: by, Limit: homeBudgetKeys})
+		var keys []string
+		for _, l := range spent.Lines {
+			keys, links[l.Key] = append(keys, l.Key), a.screen.Permalink(l.ChannelID, l.ThreadTS)
+		}
+		return keys, err
+	})
+	for _, b := range all {
+		of := "The team"
+		switch b.Scope {
+		case ledger.BudgetChannel:
+			of = "<#" + b.Key + ">"
+		case ledger.BudgetProject:
+			of = "Project " + b.Key
+		case ledger.BudgetPerson:
+			of = "<@" + b.Key + ">"
+		case ledger.BudgetThread:
+			of = "<" + links[b.Key] + "|A thread>"
+		case ledger.BudgetWorkspace:
+		}
+		out = append(out, view.HomeBudget{Of: of, Period: string(b.Period), Spent: b.SpentMicroUSD, Limit: b.LimitMicroUSD})
+	}
+	slices.SortStableFunc(out, func(a, b view.HomeBudget) int { return cmp.Compare(b.Share(), a.Share()) })
+	return out, err
+}
+
+// budgetsNow is where the budgets stand in their present period, each for the keys that are wanted of it.
+func (a tab) budgetsNow(ctx context.Context, now time.Time, keys func(b spend.Budget, from, to time.Time) ([]string, error)) (out []spend.Status, err error) {
 	var windows []ledger.BudgetWindow
 	for _, b := range a.c.Budgets {
 		from, to := b.Period.Span(now, a.c.Store.TimeZone())
-		keys := b.Only
-		if b.Scope == ledger.BudgetWorkspace {
-			keys = []string{""}
+		wanted, err := keys(b, from, to)
+		if err != nil {
+			return nil, err
 		}
-		if b.Scope == ledger.BudgetPerson || b.Scope == ledger.BudgetThread {
-			continue
-		}
-		for _, key := range keys {
+		for _, key := range wanted {
 			windows = append(windows, ledger.BudgetWindow{TeamID: a.self.Team, Scope: b.Scope, Key: key, Period: b.Period, From: from, To: to})
-			of := "The team"
-			switch b.Scope {
-			case ledger.BudgetChannel:
-				of = "<#" + key + ">"
-			case ledger.BudgetProject:
-				of = "Project " + key
-			}
-			out = append(out, view.HomeBudget{Of: of, Period: string(b.Period), Limit: b.LimitMicroUSD})
+			out = append(out, spend.Status{Budget: b, Key: key, From: from, To: to})
 		}
 	}
 	states, err := a.c.Store.BudgetStates(ctx, windows)
-	for i, s := range states {
-		out[i].Spent, out[i].Limit = s.SpentMicroUSD, out[i].Limit+s.RaisedMicroUSD
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	for i, s := range states {
+		out[i].SpentMicroUSD, out[i].LimitMicroUSD = s.SpentMicroUSD, out[i].Budget.LimitMicroUSD+s.RaisedMicroUSD
+	}
+	return out, nil
 }
 
 // sandboxes says of the projects that the person may use what shuts their agents in.

@@ -143,6 +143,7 @@ type scans interface {
 
 // budgets are decided about by admins.
 type budgets interface {
+	Costs(ctx context.Context, q ledger.CostQuery) (ledger.CostReport, error)
 	BudgetStates(ctx context.Context, windows []ledger.BudgetWindow) ([]ledger.BudgetState, error)
 	BudgetNoticeStands(ctx context.Context, id string) (bool, error)
 	BudgetNoticeByID(ctx context.Context, id string) (ledger.BudgetNotice, error)

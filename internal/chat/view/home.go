@@ -63,7 +63,7 @@ type HomeAdmin struct {
 	Health []string
 	// Unwritten say where channels that were set up in the chat differ from deckhand.yaml, mrkdwn.
 	Unwritten []string
-	// Budgets are those of the team, its projects and channels, in their present period.
+	// Budgets are those in their present period, the nearest to its limit first.
 	Budgets []HomeBudget
 	// Pending is how many requests wait in the whole team, and Oldest since when.
 	Pending int
@@ -79,6 +79,14 @@ type HomeBudget struct {
 	Period string // "day", "week", "month"
 	Spent  int64  // micro-USD
 	Limit  int64
+}
+
+// Share is how much of it was spent, in percent.
+func (b HomeBudget) Share() int64 {
+	if b.Limit <= 0 {
+		return 100
+	}
+	return int64(min(100*float64(b.Spent)/float64(b.Limit), 9999))
 }
 
 // Spend is what was spent within a scope and a period, as the ledger has it.

@@ -44,11 +44,7 @@ func addAdmin(a *view.HomeAdmin, add func(slack.Block)) {
 	add(section("", joinNonEmpty("\n", load, bullets(lines))))
 	lines = nil
 	for _, b := range a.Budgets {
-		share := int64(100)
-		if b.Limit > 0 {
-			share = int64(min(100*float64(b.Spent)/float64(b.Limit), 9999))
-		}
-		lines = append(lines, b.Of+", this "+b.Period+": "+money.USD(b.Spent)+" of "+money.USD(b.Limit)+" ("+strconv.FormatInt(share, 10)+" %)")
+		lines = append(lines, b.Of+", this "+b.Period+": "+money.USD(b.Spent)+" of "+money.USD(b.Limit)+" ("+strconv.FormatInt(b.Share(), 10)+" %)")
 	}
 	if len(lines) > 0 {
 		add(section("", joinNonEmpty("\n", "*Budgets*", bullets(firstOf(lines, homeAdminMost, "… and ")))))
