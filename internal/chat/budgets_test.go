@@ -9,6 +9,7 @@ import (
 
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/chat/view"
+	"deckhand/internal/report"
 	"deckhand/internal/store/ledger"
 )
 
@@ -29,6 +30,18 @@ func TestOfSeveralBudgetsTheOneThatWasReachedAsks(t *testing.T) {
 		n := ledger.BudgetNotice{BudgetWindow: ledger.BudgetWindow{Scope: ledger.BudgetPerson, Period: ledger.BudgetDaily, Key: test.key}, Share: 100, LimitMicroUSD: test.limit}
 		if got := (view.Budget{Notice: n, Status: a.BudgetOf(n)}).Asks(); got != test.asks {
 			t.Errorf("%s at %d: asks %v", test.key, test.limit, got)
+		}
+	}
+}
+
+func TestAQuestionAboutABudget(t *testing.T) {
+	t.Parallel()
+	for words, want := range map[string]bool{
+		"what is my budget?": true, "how much is left of my budget": true, "How much is left of the budget this month?": true, "what's my budget": true,
+		"how much do I have left of my budget?": true, "how much of my budget is left?": true, "how much of the budget did we spend": false, "costs this month": false, "what is the budget test for": false,
+	} {
+		if asksBudget.MatchString(words) != want || want && !report.Asks(words, report.Context{Now: time.Now(), Asker: "U1"}) {
+			t.Errorf("%q: want %v", words, want)
 		}
 	}
 }
@@ -59,8 +72,8 @@ type noScreen struct{ Screen }
 
 func (noScreen) Permalink(_, _ string) string { return "" }
 
-// TestHomeShowsBudgets: to admins also those that name nobody and nothing, as far as something
-// was spent.
+// TestHomeShowsBudgets: to everybody their own, to admins also those that name nobody and
+// nothing, as far as something was spent.
 func TestHomeShowsBudgets(t *testing.T) {
 	t.Parallel()
 	a := tab{&Chat{gate: &gate{screen: noScreen{}, c: Config{
@@ -79,5 +92,14 @@ func TestHomeShowsBudgets(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"<@U1>", "Project web", "The team", "Project api", "<@U2>"}, shown); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for team, want := range map[bool][]string{
+		false: {"Your budget for today: $1.10 of $2.00"},
+		true:  {"This month's budget of the team: $10.00 of $50.00", "Your budget for today: $1.10 of $2.00"},
+	} {
+		mine, err := a.myBudgets(t.Context(), "U1", team, time.Now())
+		if diff := cmp.Diff(want, mine); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
 	}
 }

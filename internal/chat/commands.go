@@ -415,12 +415,28 @@ func placeOf(in *Incoming, thread threads.Thread) view.Place {
 	}
 }
 
+// asksBudget matches a question about what somebody may spend, not about what was spent.
+var asksBudget = regexp.MustCompile(`(?i)^(?:what(?:['’]s| is| are)|how much(?: is| do i have)?(?: left)?(?: of| in)?) (?:my|our|the) budgets?(?: is left| do i have left)?(?: today| this (?:day|week|month))?[ ?!.]*$`)
+
 func (a router) onCostsCommand(ctx context.Context, in *Incoming, words string) (outcome string, err error) {
 	thread, err := a.here(ctx, in)
 	if err != nil {
 		return "", err
 	}
 	who := in.person()
+	if asksBudget.MatchString(words) {
+		team := who
+		team.ChannelID = ""
+		admin := a.mayDo(ctx, team, access.Administer) == nil
+		said, err := tab(a).myBudgets(ctx, who.UserID, admin, time.Now())
+		if err != nil {
+			return "", err
+		}
+		if len(said) > 0 {
+			a.Answer(in, strings.Join(said, "\n"))
+			return "budgets", nil
+		}
+	}
 	outcome, refused, err := a.costs.Answer(ctx, who.UserID, placeOf(in, thread), words)
 	if refused != nil && in.Message != nil && a.unknown(refused) != nil {
 		return "", a.unknown(refused)

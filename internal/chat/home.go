@@ -10,6 +10,7 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/agent/spend"
 	"deckhand/internal/chat/view"
+	"deckhand/internal/money"
 	"deckhand/internal/store/approvals"
 	"deckhand/internal/store/ledger"
 	"deckhand/internal/store/threads"
@@ -63,6 +64,10 @@ func (a tab) homeView(ctx context.Context, who person, choice view.HomeChoice, m
 func (a tab) fillHome(ctx context.Context, shown *view.Home, who person) error {
 	now, user := time.Now(), who.UserID
 	if err := a.costs.FillHome(ctx, shown, user, now); err != nil {
+		return err
+	}
+	var err error
+	if shown.MyBudgets, err = a.myBudgets(ctx, user, false, now); err != nil {
 		return err
 	}
 	pending, err := a.c.Store.TeamPending(ctx, a.self.Team, homePending)
@@ -275,6 +280,23 @@ func (a tab) homeBudgets(ctx context.Context, now time.Time) (out []view.HomeBud
 		out = append(out, view.HomeBudget{Of: of, Period: string(b.Period), Spent: b.SpentMicroUSD, Limit: b.LimitMicroUSD})
 	}
 	slices.SortStableFunc(out, func(a, b view.HomeBudget) int { return cmp.Compare(b.Share(), a.Share()) })
+	return out, err
+}
+
+// myBudgets says how the budgets of a person stand, and with team the team's.
+func (a tab) myBudgets(ctx context.Context, user string, team bool, now time.Time) (out []string, err error) {
+	mine, err := a.budgetsNow(ctx, now, func(b spend.Budget, _, _ time.Time) ([]string, error) {
+		if team && b.Scope == ledger.BudgetWorkspace {
+			return []string{""}, nil
+		}
+		if b.Scope != ledger.BudgetPerson || len(b.Only) > 0 && !slices.Contains(b.Only, user) {
+			return nil, nil
+		}
+		return []string{user}, nil
+	})
+	for _, b := range mine {
+		out = append(out, b.Name()+": "+money.USD(b.SpentMicroUSD)+" of "+money.USD(b.LimitMicroUSD))
+	}
 	return out, err
 }
 

@@ -22,6 +22,8 @@ type Home struct {
 	// it is empty for people who may see their own only.
 	Mine, Team []Spend
 	TeamNotes  []string
+	// MyBudgets are sentences on the person's own budgets.
+	MyBudgets []string
 	// Projects is this month by project, for admins; else nil.
 	Projects *report.Answer
 	// Newcomer says how to begin; nil for people who have threads.

@@ -64,6 +64,9 @@ func Home(h view.Home) slack.HomeTabViewRequest {
 	addThreads(h, add)
 	header("What you spent")
 	addSpends(add, h.Mine)
+	if len(h.MyBudgets) > 0 {
+		add(section("", mrkdwn.Escape(strings.Join(h.MyBudgets, "\n"))))
+	}
 	if len(h.Team) > 0 {
 		header("What the team spent")
 		addSpends(add, h.Team)

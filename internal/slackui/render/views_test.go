@@ -39,7 +39,7 @@ func TestHome(t *testing.T) {
 	projects := costAnswer(t, "this month by project", ledger.ByProject, numbered("project-", 30)...)
 	full := view.Home{
 		BotUser: bot,
-		Mine:    spends(1, 2, 1), Team: spends(2, 30, 2), Projects: &projects,
+		Mine:    spends(1, 2, 1), MyBudgets: []string{"Your budget for today: $1.10 of $2.00"}, Team: spends(2, 30, 2), Projects: &projects,
 	}
 	at := time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
 	states := []threads.State{
