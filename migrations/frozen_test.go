@@ -53,6 +53,7 @@ var landed = map[string]string{
 	"00038_repositories.sql":     "d4a178c56f5ac1fc824a1a47f65fa6832e3617687b972827d0918e889732a3fa",
 	"00039_rewind.sql":           "b57d08e0182e9ca759b646c183dc86d4c18464ae9625c8dd0fd9814203c92c2c",
 	"00040_admins.sql":           "398a5921720c3bc2b242d2337d6bf5186eeb324e31f184877a2c28159adc56d0",
+	"00041_continue.sql":         "bc56bf609470add3f0f9e5162a5aedf40f13be2592b8aebfac243e9c93db11f7",
 	"00027_pulls.sql":            "439b16744c076138ec8201577e4eb391732cfaf4e2dd17dab576b3974aedc80e",
 }
 

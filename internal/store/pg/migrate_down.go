@@ -54,6 +54,7 @@ var losses = map[int64][]string{
 	38: nil, // refused while there is work of further repositories
 	39: nil,
 	40: nil,
+	41: nil,
 }
 
 // TableRows is a table's number of rows.
