@@ -20,14 +20,17 @@ func TestAChangeIsJudgedAsARequest(t *testing.T) {
 	t.Parallel()
 	no := false
 	rule := func(v policy.Verdict, pattern string) policy.Rule {
-		p, _ := policy.ParsePattern(pattern) // policy.New refuses one that is wrong
+		p, err := policy.ParsePattern(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
 		return policy.Rule{Verdict: v, Patterns: []policy.Pattern{p}}
 	}
 	deploy, push, drop, fixed := rule(policy.Ask, "Bash(deploy *)"), rule(policy.Ask, "Bash(git push *)"), rule(policy.Ask, "Bash(dropdb *)"), rule(policy.Ask, "Bash(release *)")
 	deploy.Approvers, push.RequesterMayApprove, drop.Dangerous, fixed.Edit = []string{"U1"}, &no, true, &no
-	p, err := policy.New([]policy.Rule{rule(policy.Deny, "Bash(curl *)"), rule(policy.Deny, "Read(secret/**)"), rule(policy.Allow, "Bash(ls *)"), deploy, push, drop, fixed}, policy.Terms{RequesterMayApprove: true})
-	if err != nil {
-		t.Fatal(err)
+	p := &policy.Policy{
+		Rules:   []policy.Rule{rule(policy.Deny, "Bash(curl *)"), rule(policy.Deny, "Read(secret/**)"), rule(policy.Allow, "Bash(ls *)"), deploy, push, drop, fixed},
+		Default: policy.Terms{RequesterMayApprove: true},
 	}
 	ws := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(ws, "secret"), 0o700); err != nil {

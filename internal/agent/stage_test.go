@@ -94,10 +94,13 @@ func newStage(limits Limits, list ...spend.Budget) *stage {
 	s.people = &audience{stage: s, turns: map[int64]string{}, unfinished: map[int64]bool{}, cards: map[string]approvals.Status{}, prompts: map[int64]PromptMark{}, spoken: map[threads.ThreadKey]bool{}, places: map[threads.ThreadKey]bool{}}
 	s.who = &authority{may: map[string]bool{"U2": true}}
 	pattern := func(text string) []policy.Pattern {
-		p, _ := policy.ParsePattern(text) // policy.New refuses one that is wrong
+		p, err := policy.ParsePattern(text)
+		if err != nil {
+			panic(err) // the patterns are constant
+		}
 		return []policy.Pattern{p}
 	}
-	rules, err := policy.New([]policy.Rule{
+	rules := &policy.Policy{Rules: []policy.Rule{
 		{Verdict: policy.Allow, Patterns: pattern(toolRead)},
 		{Verdict: policy.Deny, Patterns: pattern(toolDrop)},
 		{Verdict: policy.Ask, Patterns: pattern(toolWrite)},
@@ -106,10 +109,7 @@ func newStage(limits Limits, list ...spend.Budget) *stage {
 		{Verdict: policy.Allow, Patterns: pattern(ofHost(hostRead))},
 		{Verdict: policy.Deny, Patterns: pattern(ofHost(hostDrop))},
 		{Verdict: policy.Ask, Patterns: pattern(ofHost(hostWait)), OnTimeout: policy.DenyOnTimeout},
-	}, policy.Terms{Timeout: approvalTime, Quorum: 1, OnTimeout: policy.Pause})
-	if err != nil {
-		panic(err) // the rules are constant
-	}
+	}, Default: policy.Terms{Timeout: approvalTime, Quorum: 1, OnTimeout: policy.Pause}}
 	s.begin = func() {
 		limits := limits.withDefaults()
 		s.sup = newSupervisor(nil, &dependencies{

@@ -41,11 +41,10 @@ func TestAChangedInputIsDecidedAnew(t *testing.T) {
 	atDesk(t, func(d *desk) {
 		curl, _ := policy.ParsePattern("Bash(curl *)")
 		push, _ := policy.ParsePattern("Bash(git push *)")
-		rules, err := policy.New([]policy.Rule{
+		rules := &policy.Policy{Rules: []policy.Rule{
 			{Verdict: policy.Deny, Patterns: []policy.Pattern{curl}},
 			{Verdict: policy.Ask, Patterns: []policy.Pattern{push}, Quorum: 2},
-		}, policy.Terms{RequesterMayApprove: true})
-		d.must(err)
+		}, Default: policy.Terms{RequesterMayApprove: true}}
 		d.bot.app.Begin(agent.New(agent.Config{Store: d.store, Frontend: d.bot.app.Frontend(), Authoriser: d.bot.app, Reminder: d.bot.app, Policy: rules, Replica: "replica-1"}))
 		now := func(a approvals.Approval) approvals.Approval {
 			a, err := d.store.ApprovalByID(context.Background(), a.ID)

@@ -302,16 +302,13 @@ func TestRulesHoldWhereTheySay(t *testing.T) {
 func TestTheTermsOfSeveralQuestionsAreTheStrictest(t *testing.T) {
 	t.Parallel()
 	ws, yes, no := workspace(t), true, false
-	p, err := New([]Rule{
+	p := &Policy{Rules: []Rule{
 		{Verdict: Ask, Patterns: []Pattern{mustParse("Bash(git push *)")}, Approvers: []string{"S1", "S2"}, RequesterMayApprove: &yes, Timeout: time.Hour, Because: "It leaves the house.", Source: "x:1"},
 		{Verdict: Ask, Patterns: []Pattern{mustParse("Bash(terraform *)")}, Approvers: []string{"S2", "S3"}, Quorum: 2, RequesterMayApprove: &no, OnTimeout: DenyOnTimeout, Dangerous: true, Source: "x:2"},
 		{Verdict: Ask, Patterns: []Pattern{mustParse("Bash(dropdb *)")}, Approvers: []string{"S4"}, Source: "x:3"},
 		{Verdict: Allow, Patterns: []Pattern{mustParse("Bash(ls *)")}, Source: "x:4"},
 		{Verdict: Deny, Patterns: []Pattern{mustParse("Bash(shred *)")}, Because: "It is gone for good.", Source: "x:5"},
-	}, Terms{Approvers: []string{"S0"}, Timeout: 2 * time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, Default: Terms{Approvers: []string{"S0"}, Timeout: 2 * time.Hour}}
 	house := Terms{[]string{"S1", "S2"}, 1, true, time.Hour, Pause, false, false, "It leaves the house."}
 	others := Terms{Approvers: []string{"S0"}, Quorum: 1, Timeout: 2 * time.Hour, OnTimeout: Pause}
 	gone := others

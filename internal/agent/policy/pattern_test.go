@@ -94,26 +94,6 @@ func TestAPatternIsTextInConfigurations(t *testing.T) {
 	}
 }
 
-func TestPolicyThatCouldNeverMeanWhatItSays(t *testing.T) {
-	t.Parallel()
-	ls := []Pattern{mustParse("Bash(ls)")}
-	for want, r := range map[string]Rule{
-		`deckhand.yaml:3:5: verdict "perhaps" is unknown; write allow, deny or ask`:   {Verdict: "perhaps", Patterns: ls, Source: "deckhand.yaml:3:5"},
-		"rule 1: the rule names no pattern; write one such as Bash(go test *)":        {Verdict: Allow},
-		"rule 1: an empty pattern matches nothing; write one such as Bash(go test *)": {Verdict: Allow, Patterns: []Pattern{{}}},
-		`rule 1: on timeout "never" is unknown; write pause or deny`:                  {Verdict: Ask, Patterns: ls, OnTimeout: "never"},
-		"rule 1: a quorum of -1 can never be met; write 1 or more":                    {Verdict: Ask, Patterns: ls, Quorum: -1},
-		"rule 1: a timeout of -1ns has passed before it starts; write one such as 4h": {Verdict: Ask, Patterns: ls, Timeout: -1},
-	} {
-		if _, err := New([]Rule{r}, Terms{}); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
-	if _, err := New(nil, Terms{OnTimeout: "never"}); err == nil {
-		t.Error("defaults with an unknown end are accepted")
-	}
-}
-
 // Which words a command's pattern matches, for a rule that allows.
 func TestWordsOfACommand(t *testing.T) {
 	t.Parallel()

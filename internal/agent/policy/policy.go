@@ -3,7 +3,6 @@ package policy
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -140,9 +139,7 @@ func (t Terms) normal() Terms {
 	if t.Timeout <= 0 {
 		t.Timeout = DefaultTimeout
 	}
-	if t.OnTimeout == "" {
-		t.OnTimeout = Pause
-	}
+	t.OnTimeout = cmp.Or(t.OnTimeout, Pause)
 	return t
 }
 
@@ -155,44 +152,6 @@ type Policy struct {
 	Postures Postures
 	// Reads are, by project, the full names of MCP tools that only read: they count as staying inside the sandbox.
 	Reads map[string]map[string]bool
-}
-
-// New returns a policy of these rules, or an error that names the first invalid rule.
-func New(rules []Rule, defaults Terms) (*Policy, error) {
-	for i, r := range rules {
-		if err := r.check(); err != nil {
-			at := r.Source
-			if at == "" {
-				at = fmt.Sprintf("rule %d", i+1)
-			}
-			return nil, fmt.Errorf("%s: %w", at, err)
-		}
-	}
-	if defaults.OnTimeout != "" && defaults.OnTimeout != Pause && defaults.OnTimeout != DenyOnTimeout {
-		return nil, fmt.Errorf("defaults: on timeout %q is unknown; write pause or deny", defaults.OnTimeout)
-	}
-	return &Policy{Rules: slices.Clone(rules), Default: defaults.normal()}, nil
-}
-
-func (r Rule) check() error {
-	switch {
-	case r.Verdict != Allow && r.Verdict != Deny && r.Verdict != Ask:
-		return fmt.Errorf("verdict %q is unknown; write allow, deny or ask", r.Verdict)
-	case len(r.Patterns) == 0:
-		return fmt.Errorf("the rule names no pattern; write one such as Bash(go test *)")
-	case r.OnTimeout != "" && r.OnTimeout != Pause && r.OnTimeout != DenyOnTimeout:
-		return fmt.Errorf("on timeout %q is unknown; write pause or deny", r.OnTimeout)
-	case r.Quorum < 0:
-		return fmt.Errorf("a quorum of %d can never be met; write 1 or more", r.Quorum)
-	case r.Timeout < 0:
-		return fmt.Errorf("a timeout of %s has passed before it starts; write one such as 4h", r.Timeout)
-	}
-	for _, p := range r.Patterns {
-		if p.kind == kindNone {
-			return fmt.Errorf("an empty pattern matches nothing; write one such as Bash(go test *)")
-		}
-	}
-	return nil
 }
 
 // Decision is a policy's answer to one call.
