@@ -23,17 +23,6 @@ import (
 	"deckhand/internal/workspace/gitdata"
 )
 
-// sandboxError is a sandbox that does not work. What it says is for people.
-type sandboxError struct {
-	project string
-	err     error
-}
-
-func (e *sandboxError) Error() string {
-	return "the sandbox of project " + e.project + ": " + e.err.Error()
-}
-func (e *sandboxError) Unwrap() error { return e.err }
-
 // CheckSandbox tries the project's sandbox. It returns what its sessions are shut in, for
 // people, or why they cannot be and what to do.
 func (p Project) CheckSandbox(ctx context.Context) (inForce string, err error) {
@@ -64,7 +53,7 @@ func SweepSandboxes(ctx context.Context, r *Replica, projects map[string]Project
 		}
 		if sweeper, ok := s.(sandbox.Sweeper); ok {
 			if err := sweeper.Sweep(ctx, r.ID); err != nil {
-				errs = append(errs, &sandboxError{p.Name, err})
+				errs = append(errs, &needError{needSandbox, p.Name, err})
 			}
 		}
 	}
@@ -100,11 +89,11 @@ func (c *cell) cut() {
 func (h *Host) box(ctx context.Context, t threads.Thread, p Project, program []string, calls gateway.Meter) (*cell, error) {
 	s, err := sandbox.New(p.Sandbox)
 	if err != nil {
-		return nil, &sandboxError{p.Name, err}
+		return nil, &needError{needSandbox, p.Name, err}
 	}
 	if _, sound := h.sound.Load(p.Name); !sound {
 		if err := s.Check(ctx, tryRun); err != nil {
-			return nil, &sandboxError{p.Name, err}
+			return nil, &needError{needSandbox, p.Name, err}
 		}
 		h.sound.Store(p.Name, true)
 	}
@@ -128,7 +117,7 @@ func (h *Host) box(ctx context.Context, t threads.Thread, p Project, program []s
 	// machine, where no socket of this one can be reached: it comes in by the listener.
 	far := !p.Sandbox.HasSocket()
 	if c.way, err = h.Gateway.Open(ctx, gateway.Opening{Provider: p.Provider, Env: session.Env, Far: far, Meter: calls}); err != nil {
-		return nil, &wayError{p.Name, err}
+		return nil, &needError{needModel, p.Name, err}
 	}
 	if session.Env = c.way.Env(); !far {
 		session.Socket = c.way.Socket()
@@ -142,11 +131,11 @@ func (h *Host) box(ctx context.Context, t threads.Thread, p Project, program []s
 	}
 	if c.web, err = h.openWeb(t, p, &session); err != nil {
 		c.cut()
-		return nil, &webError{p.Name, err}
+		return nil, &needError{needWeb, p.Name, err}
 	}
 	if c.Box, err = s.Prepare(ctx, session); err != nil {
 		c.cut()
-		return nil, &sandboxError{p.Name, err}
+		return nil, &needError{needSandbox, p.Name, err}
 	}
 	return &c, nil
 }
@@ -166,28 +155,6 @@ func (h *Host) openGit(t threads.Thread, p Project, s *sandbox.Session, settings
 	s.Env = append(append(s.Env, way.Env()...), gitway.Settings(append(settings, way.Settings()...))...)
 	return way, nil
 }
-
-// wayError is a way to the model that cannot be opened. What it says is for people.
-type wayError struct {
-	project string
-	err     error
-}
-
-func (e *wayError) Error() string {
-	return "the way to the model of project " + e.project + ": " + e.err.Error()
-}
-func (e *wayError) Unwrap() error { return e.err }
-
-// webError is a way to the web that cannot be opened. What it says is for people.
-type webError struct {
-	project string
-	err     error
-}
-
-func (e *webError) Error() string {
-	return "the way to the web of project " + e.project + ": " + e.err.Error()
-}
-func (e *webError) Unwrap() error { return e.err }
 
 // boxed is a process that is gone when its cell is closed, too, and is ended when it
 // reaches a limit of its sandbox.

@@ -127,21 +127,10 @@ func (h *Host) sign(t threads.Thread, p Project, way *gitway.Session) error {
 		})
 	}
 	if err != nil {
-		return &signError{p.Name, err}
+		return &needError{needSignature, p.Name, err}
 	}
 	return nil
 }
-
-// signError is a key that signs no commits. What it says is for people.
-type signError struct {
-	project string
-	err     error
-}
-
-func (e *signError) Error() string {
-	return "sign commits of project " + e.project + ": " + e.err.Error()
-}
-func (e *signError) Unwrap() error { return e.err }
 
 // plainIdent is a text as a line about a commit can have it.
 func plainIdent(s string) string {

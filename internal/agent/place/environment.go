@@ -17,13 +17,6 @@ import (
 	"deckhand/internal/transcript"
 )
 
-// agentEnviron is the environment of whatever runs for an agent: an allow-list
-// (see [claude.Environ]), what the project passes on by name, and what Deckhand
-// sets. Slack's and the database's credentials are never in it.
-func agentEnviron(passthrough []string, set map[string]string) []string {
-	return claude.Environ(passthrough, set)
-}
-
 // environ is the environment of the project's CLI processes. The home folder is
 // the thread's own: its transcripts are in it.
 func (h *Host) environ(p Project, threadID int64, bash string) []string {
@@ -46,7 +39,7 @@ func (h *Host) environ(p Project, threadID int64, bash string) []string {
 		// A file of the workspace would have it prompted by the clock.
 		"CLAUDE_CODE_DISABLE_CRON": "1",
 	}
-	return agentEnviron(p.Env, set)
+	return claude.Environ(p.Env, set)
 }
 
 // errNoBash is a sentence for people.
@@ -103,7 +96,7 @@ func deaf(ctx context.Context, dir string) (settings [][2]string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, settingsTimeout, fmt.Errorf("git: %w in %s", claude.ErrNoAnswer, settingsTimeout))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", "config", "--local", "--includes", "--null", "--name-only", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)
-	cmd.Dir, cmd.Env = dir, append(agentEnviron(nil, nil), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
+	cmd.Dir, cmd.Env = dir, append(claude.Environ(nil, nil), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
 	out, _ := cmd.Output() // it fails when there is none, or no repository
 	if err := context.Cause(ctx); err != nil {
 		return nil, fmt.Errorf("read the settings of the repository in %s: %w", dir, err)

@@ -108,7 +108,7 @@ func (h *Host) Start(ctx context.Context, t threads.Thread, p Project, resume bo
 	}
 	servers, err := p.mcpConfig()
 	if err != nil {
-		return nil, &webError{p.Name, err}
+		return nil, &needError{needWeb, p.Name, err}
 	}
 	box, err := h.box(ctx, t, p, h.Command, calls)
 	if err != nil {

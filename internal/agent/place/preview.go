@@ -27,7 +27,10 @@ import (
 
 // Preview is how a project's page is looked at: Run starts what serves it, and URL is its address
 // in the sandbox. The zero value is for none.
-type Preview struct{ Run, URL string }
+type Preview struct {
+	Run string `yaml:"run"`
+	URL string `yaml:"url"`
+}
 
 // Check says why nothing can be looked at by it.
 func (p Preview) Check() error {
@@ -194,13 +197,13 @@ func (p Project) alone(ctx context.Context, s sandbox.Session) (*sandbox.Box, er
 	spec.Network, spec.Domains = sandbox.Off, nil
 	box, err := sandbox.New(spec)
 	if err != nil {
-		return nil, &sandboxError{p.Name, err}
+		return nil, &needError{needSandbox, p.Name, err}
 	}
 	s.Name += "-" + strings.ToLower(rand.Text()[:8])
-	s.Program, s.Env = []string{bash}, agentEnviron(p.Env, map[string]string{"HOME": s.Home, "SHELL": bash})
+	s.Program, s.Env = []string{bash}, claude.Environ(p.Env, map[string]string{"HOME": s.Home, "SHELL": bash})
 	b, err := box.Prepare(ctx, s)
 	if err != nil {
-		return nil, &sandboxError{p.Name, err}
+		return nil, &needError{needSandbox, p.Name, err}
 	}
 	return b, nil
 }

@@ -153,12 +153,12 @@ func (p Project) space(t threads.Thread) workspace.Project {
 	if p.Of == "" {
 		base = cmp.Or(t.Base, base)
 	}
-	return workspace.Project{Name: p.Name, Further: p.Of, Kind: p.Workspace, Dir: p.Dir, Repo: p.Repo, Base: base, Subdir: p.Subdir, Access: p.Access, Environ: agentEnviron(nil, nil), Setup: setup}
+	return workspace.Project{Name: p.Name, Further: p.Of, Kind: p.Workspace, Dir: p.Dir, Repo: p.Repo, Base: base, Subdir: p.Subdir, Access: p.Access, Environ: claude.Environ(nil, nil), Setup: setup}
 }
 
 // remote is one of the project's repositories, as the bot's git reaches it.
 func (p Project) remote(address string) gitway.Remote {
-	return gitway.Remote{Upstream: gitway.Upstream{URL: address, Access: p.Access.At(address, p.ForgeHost())}, Environ: agentEnviron(nil, nil)}
+	return gitway.Remote{Upstream: gitway.Upstream{URL: address, Access: p.Access.At(address, p.ForgeHost())}, Environ: claude.Environ(nil, nil)}
 }
 
 // remotes are those that sessions reach.
