@@ -41,9 +41,9 @@ func Revoking(own bool) Act {
 // An admin may do all that an approver may, an approver all that a user may.
 // Nobody is listed: nobody may do anything.
 type Roles struct {
-	Admins    []string
-	Approvers []string
-	Users     []string
+	Admins    []string `yaml:"admins"`
+	Approvers []string `yaml:"approvers"`
+	Users     []string `yaml:"users"`
 }
 
 // Members lists who may do an act, and what they are called. An unknown act is

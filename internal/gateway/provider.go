@@ -37,34 +37,43 @@ func Kinds() []Kind { return []Kind{Anthropic, Bedrock, Vertex, Foundry} }
 // variables of the bot's environment. The zero value is the provider chosen by the environment, by the variables
 // that the CLI reads.
 type Provider struct {
-	Kind Kind
+	Kind Kind `yaml:"kind"`
 	// BaseURL replaces the kind's own address: https://host/path.
-	BaseURL string
+	BaseURL string `yaml:"base_url"`
 	// Region is Bedrock's or Vertex's. Regions are Vertex's for models elsewhere, by a pattern in which * is any
 	// text.
-	Region  string
-	Regions map[string]string
+	Region  string            `yaml:"region"`
+	Regions map[string]string `yaml:"regions"`
 
 	// Keys. AuthTokenEnv is a bearer token, also Bedrock's.
-	APIKeyEnv, AuthTokenEnv, OAuthTokenEnv string
+	APIKeyEnv     string `yaml:"api_key_env"`
+	AuthTokenEnv  string `yaml:"auth_token_env"`
+	OAuthTokenEnv string `yaml:"oauth_token_env"`
 	// HeadersEnv are variables by the header that carries them.
-	HeadersEnv map[string]string
+	HeadersEnv map[string]string `yaml:"headers_env"`
 	// SkipAuth says that BaseURL takes calls without a credential, or adds its own.
-	SkipAuth bool
+	SkipAuth bool `yaml:"skip_auth"`
 
 	// For Bedrock: a profile of AWS's configuration files, keys, and a role to assume. Without any the AWS SDK uses
 	// its default chain.
-	Profile, RoleARN                                    string
-	AccessKeyIDEnv, SecretAccessKeyEnv, SessionTokenEnv string
+	Profile            string `yaml:"profile"`
+	RoleARN            string `yaml:"role_arn"`
+	AccessKeyIDEnv     string `yaml:"access_key_id_env"`
+	SecretAccessKeyEnv string `yaml:"secret_access_key_env"`
+	SessionTokenEnv    string `yaml:"session_token_env"`
 
 	// For Vertex: Google's project, and a credentials file instead of the application default credentials.
-	Project, CredentialsFile string
+	Project         string `yaml:"project"`
+	CredentialsFile string `yaml:"credentials_file"`
 
 	// For Foundry: the resource, and a client of Entra ID instead of an API key.
-	Resource, TenantID, ClientID, ClientSecretEnv string
+	Resource        string `yaml:"resource"`
+	TenantID        string `yaml:"tenant_id"`
+	ClientID        string `yaml:"client_id"`
+	ClientSecretEnv string `yaml:"client_secret_env"`
 
 	// Models are the provider's model names, by sonnet, opus, haiku, fable, or by the names written under model.
-	Models map[string]string
+	Models map[string]string `yaml:"models"`
 }
 
 // families are the CLI's names for its model families, and the variables that map them.

@@ -9,6 +9,7 @@ import (
 	"deckhand/internal/access"
 	"deckhand/internal/agent/place"
 	"deckhand/internal/agent/policy"
+	"deckhand/internal/gateway"
 	"deckhand/internal/workspace"
 )
 
@@ -20,9 +21,9 @@ type document struct {
 	// People are what is known of some, by their ids.
 	People   map[string]personYAML `yaml:"people"`
 	Sandbox  sandboxYAML           `yaml:"sandbox"`
-	Provider *providerYAML         `yaml:"provider"`
+	Provider *gateway.Provider     `yaml:"provider"`
 	Git      gitYAML               `yaml:"git"`
-	Roles    rolesYAML             `yaml:"roles"`
+	Roles    access.Roles          `yaml:"roles"`
 	Policy   policyYAML            `yaml:"policy"`
 	// Posture decides calls that no rule decides: contained or careful (the default). A project and a channel may
 	// have their own; the nearest applies.
@@ -71,20 +72,20 @@ type projectYAML struct {
 	Models         []string `yaml:"models"`
 	PermissionMode string   `yaml:"permission_mode"`
 	// MaxTurns bounds the model's calls in a turn, and the lists its tools.
-	MaxTurns           *int      `yaml:"max_turns"`
-	AllowedTools       names     `yaml:"allowed_tools"`
-	DisallowedTools    names     `yaml:"disallowed_tools"`
-	Env                []string  `yaml:"env"`
-	AppendSystemPrompt string    `yaml:"append_system_prompt"`
-	Roles              rolesYAML `yaml:"roles"`
+	MaxTurns           *int         `yaml:"max_turns"`
+	AllowedTools       names        `yaml:"allowed_tools"`
+	DisallowedTools    names        `yaml:"disallowed_tools"`
+	Env                []string     `yaml:"env"`
+	AppendSystemPrompt string       `yaml:"append_system_prompt"`
+	Roles              access.Roles `yaml:"roles"`
 	// MCPServers are by name.
 	MCPServers map[string]mcpYAML `yaml:"mcp_servers"`
 	// Git has the project's forge and the bot's access to it.
 	Git gitYAML `yaml:"git"`
 	// Sandbox takes precedence over the team's.
 	Sandbox *sandboxYAML `yaml:"sandbox"`
-	// Provider replaces the team's.
-	Provider *providerYAML `yaml:"provider"`
+	// Provider replaces the team's. They are never mixed: neither's account gets the other's key.
+	Provider *gateway.Provider `yaml:"provider"`
 	// Prices take precedence over the team's.
 	Prices pricesYAML `yaml:"prices"`
 	Setup  *setupYAML `yaml:"setup"`
@@ -92,7 +93,7 @@ type projectYAML struct {
 	Call    string `yaml:"call"`
 	Posture string `yaml:"posture"`
 	// Preview is how its page is looked at.
-	Preview *previewYAML `yaml:"preview"`
+	Preview *place.Preview `yaml:"preview"`
 	// PullRequests say how its threads open pull requests.
 	PullRequests *pullsYAML `yaml:"pull_requests"`
 	// Trust are the kinds of what its repository brings that may be used, once an admin agrees.
@@ -128,11 +129,12 @@ func (p projectYAML) models() []string {
 	return p.Models
 }
 
-func (p projectYAML) maxTurns() int {
-	if p.MaxTurns == nil {
-		return 0
+// pointed is what p points to, or the zero value for nil.
+func pointed[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
 	}
-	return *p.MaxTurns
+	return v
 }
 
 // setupYAML is a command that runs in a thread's folder before a session works there.
@@ -149,25 +151,12 @@ func (s *setupYAML) setup() workspace.Setup {
 	return workspace.Setup{Run: s.Run, Files: s.Files, Timeout: time.Duration(s.Timeout)}
 }
 
-// previewYAML is a command that serves a page, and the page's address.
-type previewYAML struct {
-	Run string `yaml:"run"`
-	URL string `yaml:"url"`
-}
-
-func (p *previewYAML) preview() place.Preview {
-	if p == nil {
-		return place.Preview{}
-	}
-	return place.Preview(*p)
-}
-
 // channelYAML is a project's name, or a project with the channel's own roles.
 type channelYAML struct {
 	// Project is that of threads that name none, and Projects are those that they may name.
-	Project  string    `yaml:"project"`
-	Projects names     `yaml:"projects"`
-	Roles    rolesYAML `yaml:"roles"`
+	Project  string       `yaml:"project"`
+	Projects names        `yaml:"projects"`
+	Roles    access.Roles `yaml:"roles"`
 	// Replies says which replies in its threads are for the bot.
 	Replies string `yaml:"replies"`
 	Posture string `yaml:"posture"`
@@ -193,16 +182,6 @@ func (c *channelYAML) UnmarshalYAML(unmarshal func(any) error) error {
 	}
 	type plain channelYAML
 	return unmarshal((*plain)(c))
-}
-
-type rolesYAML struct {
-	Admins    []string `yaml:"admins"`
-	Approvers []string `yaml:"approvers"`
-	Users     []string `yaml:"users"`
-}
-
-func (r rolesYAML) roles() access.Roles {
-	return access.Roles{Admins: r.Admins, Approvers: r.Approvers, Users: r.Users}
 }
 
 type policyYAML struct {

@@ -263,12 +263,12 @@ func (d document) projects() map[string]place.Project {
 		key, email := d.signingOf(p)
 		out[name] = place.Project{
 			Name: name, Dir: p.Dir, Repo: p.Repo, Workspace: kind, Base: p.Base, Subdir: p.Subdir, Further: p.further(), Model: model, Models: models,
-			MaxTurns: p.maxTurns(), AllowedTools: p.AllowedTools, DisallowedTools: p.DisallowedTools,
+			MaxTurns: pointed(p.MaxTurns), AllowedTools: p.AllowedTools, DisallowedTools: p.DisallowedTools,
 			PermissionMode: p.PermissionMode, Env: p.Env, AppendSystemPrompt: p.AppendSystemPrompt,
-			Prices: p.Prices.prices(), Sandbox: p.Sandbox.over(d.Sandbox).spec(), Provider: p.Provider.over(d.Provider).provider(),
+			Prices: p.Prices.prices(), Sandbox: p.Sandbox.over(d.Sandbox).spec(), Provider: pointed(cmp.Or(p.Provider, d.Provider)),
 			MCPServers:   mcpServers(p.MCPServers),
 			PullRequests: d.pullsOf(p), SignKey: key, Committer: email,
-			Forge: d.forgeOf(p), Access: d.accessOf(p), Setup: p.Setup.setup(), Preview: p.Preview.preview(), Trust: p.Trust,
+			Forge: d.forgeOf(p), Access: d.accessOf(p), Setup: p.Setup.setup(), Preview: pointed(p.Preview), Trust: p.Trust,
 		}
 	}
 	return out
@@ -276,14 +276,14 @@ func (d document) projects() map[string]place.Project {
 
 func (d document) access() access.Rules {
 	a := access.Rules{
-		Roles: d.Roles.roles(), Projects: map[string]access.Roles{}, Channels: map[string]access.Roles{},
+		Roles: d.Roles, Projects: map[string]access.Roles{}, Channels: map[string]access.Roles{},
 		Places: access.Places{Channels: map[string]string{}, Several: map[string][]string{}, Unsettled: map[string]bool{}, DirectMessages: d.DirectMessages, Mention: map[string]bool{}},
 	}
 	for name, p := range d.Projects {
-		a.Projects[name] = p.Roles.roles()
+		a.Projects[name] = p.Roles
 	}
 	for id, ch := range d.Channels {
-		a.Channels[id], a.Places.Channels[id] = ch.Roles.roles(), ch.all()[0]
+		a.Channels[id], a.Places.Channels[id] = ch.Roles, ch.all()[0]
 		if all := ch.all(); len(all) > 1 {
 			a.Places.Several[id], a.Places.Unsettled[id] = all, ch.Project == ""
 		}

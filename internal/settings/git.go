@@ -16,33 +16,22 @@ type gitYAML struct {
 	URL  string   `yaml:"url"`
 	Also []string `yaml:"also"`
 
-	TokenEnv   string   `yaml:"token_env"`
-	User       string   `yaml:"user"`
-	KeyFile    string   `yaml:"key_file"`
-	KnownHosts string   `yaml:"known_hosts"`
-	GitHubApp  *appYAML `yaml:"github_app"`
+	TokenEnv   string      `yaml:"token_env"`
+	User       string      `yaml:"user"`
+	KeyFile    string      `yaml:"key_file"`
+	KnownHosts string      `yaml:"known_hosts"`
+	GitHubApp  *gitway.App `yaml:"github_app"`
 
 	// SignKeyFile is the key that signs commits, and CommitterEmail the address that they are committed by.
 	SignKeyFile    string `yaml:"sign_key_file"`
 	CommitterEmail string `yaml:"committer_email"`
 }
 
-type appYAML struct {
-	ID      string `yaml:"id"`
-	KeyEnv  string `yaml:"key_env"`
-	KeyFile string `yaml:"key_file"`
-	API     string `yaml:"api"`
-}
-
 // appID is a GitHub App's number or client id.
 var appID = regexp.MustCompile(`^([0-9]{1,18}|Iv[A-Za-z0-9.]{1,62})$`)
 
 func (g gitYAML) access() gitway.Access {
-	a := gitway.Access{TokenEnv: g.TokenEnv, User: g.User, KeyFile: g.KeyFile, KnownHosts: g.KnownHosts}
-	if app := g.GitHubApp; app != nil {
-		a.App = gitway.App{ID: app.ID, KeyEnv: app.KeyEnv, KeyFile: app.KeyFile, API: app.API}
-	}
-	return a
+	return gitway.Access{TokenEnv: g.TokenEnv, User: g.User, KeyFile: g.KeyFile, KnownHosts: g.KnownHosts, App: pointed(g.GitHubApp)}
 }
 
 // accessOf is a project's access.

@@ -3,10 +3,10 @@ package settings
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/textproto"
 	"net/url"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,61 +14,9 @@ import (
 	"deckhand/internal/gateway"
 )
 
-// providerYAML says where calls of the model go and on whose account. Secrets are given as names of environment
-// variables.
-type providerYAML struct {
-	Kind    string            `yaml:"kind"`
-	BaseURL string            `yaml:"base_url"`
-	Region  string            `yaml:"region"`
-	Regions map[string]string `yaml:"regions"`
+// everyProvider are the keys of every kind, and providerKeys what else each kind has.
+var everyProvider = []string{"kind", "base_url", "headers_env", "skip_auth", "models"}
 
-	APIKeyEnv     string            `yaml:"api_key_env"`
-	AuthTokenEnv  string            `yaml:"auth_token_env"`
-	OAuthTokenEnv string            `yaml:"oauth_token_env"`
-	HeadersEnv    map[string]string `yaml:"headers_env"`
-	SkipAuth      bool              `yaml:"skip_auth"`
-
-	Profile            string `yaml:"profile"`
-	RoleARN            string `yaml:"role_arn"`
-	AccessKeyIDEnv     string `yaml:"access_key_id_env"`
-	SecretAccessKeyEnv string `yaml:"secret_access_key_env"`
-	SessionTokenEnv    string `yaml:"session_token_env"`
-
-	Project         string `yaml:"project"`
-	CredentialsFile string `yaml:"credentials_file"`
-
-	Resource        string `yaml:"resource"`
-	TenantID        string `yaml:"tenant_id"`
-	ClientID        string `yaml:"client_id"`
-	ClientSecretEnv string `yaml:"client_secret_env"`
-
-	Models map[string]string `yaml:"models"`
-}
-
-// over is the project's provider, or else the team's. They are never mixed: neither's account gets the other's key.
-func (p *providerYAML) over(team *providerYAML) *providerYAML {
-	if p != nil {
-		return p
-	}
-	return team
-}
-
-// provider is the zero value if nothing is written: the environment decides.
-func (p *providerYAML) provider() gateway.Provider {
-	if p == nil {
-		return gateway.Provider{}
-	}
-	return gateway.Provider{
-		Kind: gateway.Kind(p.Kind), BaseURL: p.BaseURL, Region: p.Region, Regions: p.Regions,
-		APIKeyEnv: p.APIKeyEnv, AuthTokenEnv: p.AuthTokenEnv, OAuthTokenEnv: p.OAuthTokenEnv, HeadersEnv: p.HeadersEnv, SkipAuth: p.SkipAuth,
-		Profile: p.Profile, RoleARN: p.RoleARN, AccessKeyIDEnv: p.AccessKeyIDEnv, SecretAccessKeyEnv: p.SecretAccessKeyEnv, SessionTokenEnv: p.SessionTokenEnv,
-		Project: p.Project, CredentialsFile: p.CredentialsFile,
-		Resource: p.Resource, TenantID: p.TenantID, ClientID: p.ClientID, ClientSecretEnv: p.ClientSecretEnv,
-		Models: p.Models,
-	}
-}
-
-// providerKeys are each kind's keys, besides kind, base_url, headers_env, skip_auth and models.
 var providerKeys = map[gateway.Kind][]string{
 	gateway.Anthropic: {"api_key_env", "auth_token_env", "oauth_token_env"},
 	gateway.Bedrock:   {"region", "auth_token_env", "profile", "role_arn", "access_key_id_env", "secret_access_key_env", "session_token_env"},
@@ -76,16 +24,15 @@ var providerKeys = map[gateway.Kind][]string{
 	gateway.Foundry:   {"resource", "api_key_env", "tenant_id", "client_id", "client_secret_env"},
 }
 
-// written are the used keys, except those of every kind.
-func (p *providerYAML) written() []string {
-	all := map[string]bool{
-		"region": p.Region != "", "regions": p.Regions != nil, "api_key_env": p.APIKeyEnv != "", "auth_token_env": p.AuthTokenEnv != "",
-		"oauth_token_env": p.OAuthTokenEnv != "", "profile": p.Profile != "", "role_arn": p.RoleARN != "", "access_key_id_env": p.AccessKeyIDEnv != "",
-		"secret_access_key_env": p.SecretAccessKeyEnv != "", "session_token_env": p.SessionTokenEnv != "", "project": p.Project != "",
-		"credentials_file": p.CredentialsFile != "", "resource": p.Resource != "", "tenant_id": p.TenantID != "", "client_id": p.ClientID != "", "client_secret_env": p.ClientSecretEnv != "",
+// written are the values of a provider that are not empty, by their keys.
+func written(p gateway.Provider) map[string]any {
+	out := map[string]any{}
+	for f, v := range reflect.ValueOf(p).Fields() {
+		if !v.IsZero() {
+			out[f.Tag.Get("yaml")] = v.Interface()
+		}
 	}
-	maps.DeleteFunc(all, func(_ string, written bool) bool { return !written })
-	return sorted(all)
+	return out
 }
 
 var (
@@ -94,17 +41,17 @@ var (
 )
 
 // provider checks the provider at a path.
-func (v *validation) provider(at string, p *providerYAML) {
+func (v *validation) provider(at string, p *gateway.Provider) {
 	if p == nil {
 		return
 	}
-	kind := gateway.Kind(p.Kind)
+	kind := p.Kind
 	if !slices.Contains(gateway.Kinds(), kind) {
-		v.add(at+".kind", "%q is no provider; %s", p.Kind, oneOf(p.Kind, gateway.Kinds()))
+		v.add(at+".kind", "%q is no provider; %s", kind, oneOf(string(kind), gateway.Kinds()))
 		return
 	}
-	for _, key := range p.written() {
-		if !slices.Contains(providerKeys[kind], key) {
+	for _, key := range sorted(written(*p)) {
+		if !slices.Contains(everyProvider, key) && !slices.Contains(providerKeys[kind], key) {
 			v.add(at+"."+key, "kind: %s does not read it; leave it out", kind)
 		}
 	}
@@ -147,7 +94,7 @@ func several(values ...string) bool {
 	return len(slices.DeleteFunc(values, func(s string) bool { return s == "" })) > 1
 }
 
-func (v *validation) bedrock(at string, p *providerYAML) {
+func (v *validation) bedrock(at string, p *gateway.Provider) {
 	if (p.AccessKeyIDEnv == "") != (p.SecretAccessKeyEnv == "") {
 		v.add(at, "access_key_id_env and secret_access_key_env belong together; write both, or none")
 	}
@@ -162,7 +109,7 @@ func (v *validation) bedrock(at string, p *providerYAML) {
 	}
 }
 
-func (v *validation) foundry(at string, p *providerYAML) {
+func (v *validation) foundry(at string, p *gateway.Provider) {
 	entra := p.TenantID != "" && p.ClientID != "" && p.ClientSecretEnv != ""
 	switch {
 	case p.TenantID+p.ClientID+p.ClientSecretEnv != "" && !entra:
@@ -172,7 +119,7 @@ func (v *validation) foundry(at string, p *providerYAML) {
 	}
 }
 
-func (v *validation) providerAddress(at string, p *providerYAML) {
+func (v *validation) providerAddress(at string, p *gateway.Provider) {
 	if p.BaseURL == "" {
 		if p.SkipAuth {
 			v.add(at+".skip_auth", "the provider itself always takes a credential; leave it out, or write base_url: with what takes none")
@@ -195,7 +142,7 @@ var (
 )
 
 // providerPlace checks the parts of addresses.
-func (v *validation) providerPlace(at string, p *providerYAML) {
+func (v *validation) providerPlace(at string, p *gateway.Provider) {
 	regions := map[string]string{"region": p.Region}
 	for model, r := range p.Regions {
 		regions["regions.'"+model+"'"] = cmp.Or(r, "?") // an entry without a region is reported
@@ -213,10 +160,12 @@ func (v *validation) providerPlace(at string, p *providerYAML) {
 }
 
 // providerVariables checks that secrets are given as variables' names.
-func (v *validation) providerVariables(at string, p *providerYAML) {
-	named := map[string]string{
-		"api_key_env": p.APIKeyEnv, "auth_token_env": p.AuthTokenEnv, "oauth_token_env": p.OAuthTokenEnv, "access_key_id_env": p.AccessKeyIDEnv,
-		"secret_access_key_env": p.SecretAccessKeyEnv, "session_token_env": p.SessionTokenEnv, "client_secret_env": p.ClientSecretEnv,
+func (v *validation) providerVariables(at string, p *gateway.Provider) {
+	named := map[string]string{}
+	for key, value := range written(*p) {
+		if name, ok := value.(string); ok && strings.HasSuffix(key, "_env") {
+			named[key] = name
+		}
 	}
 	for header, name := range p.HeadersEnv {
 		if !headerName.MatchString(header) || textproto.CanonicalMIMEHeaderKey(header) == "Host" {
@@ -225,17 +174,15 @@ func (v *validation) providerVariables(at string, p *providerYAML) {
 		named["headers_env."+header] = name
 	}
 	for _, key := range sorted(named) {
-		if name := named[key]; name != "" || strings.HasPrefix(key, "headers_env.") {
-			v.secretVariable(at+"."+key, name)
-		}
+		v.secretVariable(at+"."+key, named[key])
 	}
 }
 
 // credentials are the variables with a provider's or forge's credential.
 func (d document) credentials() map[string]bool {
 	names := map[string]bool{}
-	note := func(p *providerYAML) {
-		for _, name := range p.provider().Variables() {
+	note := func(p *gateway.Provider) {
+		for _, name := range pointed(p).Variables() {
 			names[name] = true
 		}
 	}

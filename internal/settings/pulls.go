@@ -135,10 +135,7 @@ var knownForges = map[string]forge.Kind{"github.com": forge.GitHub, "gitlab.com"
 
 // pullsOf is what is in force for a project. Without a token there is no API.
 func (d document) pullsOf(p projectYAML) place.PullRequests {
-	y := pullsYAML{}
-	if p.PullRequests != nil {
-		y = *p.PullRequests
-	}
+	y := pointed(p.PullRequests)
 	out := place.PullRequests{Kind: forge.Kind(y.Forge), API: y.API, Babysit: y.Babysit, AsPerson: y.As == asPerson, Ready: y.Draft != nil && !*y.Draft, Labels: y.Labels, WebhookSecretEnv: y.WebhookSecretEnv}
 	addresses, access := d.forgeOf(p), d.accessOf(p)
 	if len(addresses) == 0 || access.TokenEnv == "" && access.App.ID == "" {

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"deckhand/internal/access"
+	"deckhand/internal/gateway"
 )
 
 // Reference is a channel, a person, a user group or a model that deckhand.yaml names.
@@ -21,7 +24,7 @@ func (f File) References() []Reference {
 			out = append(out, Reference{ID: id, Where: f.Where(path)})
 		}
 	}
-	roles := func(at string, r rolesYAML) {
+	roles := func(at string, r access.Roles) {
 		for _, list := range []struct {
 			name string
 			ids  []string
@@ -72,7 +75,7 @@ func (f File) References() []Reference {
 // a provider's name for them, and those that providers map.
 func (f File) ModelNames() (out []Reference) {
 	add := func(name, path string) { out = append(out, Reference{ID: name, Where: f.Where(path)}) }
-	mapped := func(at string, p *providerYAML) {
+	mapped := func(at string, p *gateway.Provider) {
 		if p != nil {
 			for _, name := range sorted(p.Models) {
 				add(name, at+".provider.models.'"+name+"'")

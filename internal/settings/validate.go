@@ -181,7 +181,7 @@ func (v *validation) check(c document) {
 	}
 }
 
-func (v *validation) roles(at string, r rolesYAML) {
+func (v *validation) roles(at string, r access.Roles) {
 	v.members(at+".admins", r.Admins)
 	v.members(at+".approvers", r.Approvers)
 	v.members(at+".users", r.Users)
@@ -291,7 +291,7 @@ func (v *validation) preview(at string, d document, p projectYAML) {
 	if p.Preview == nil {
 		return
 	}
-	if err := p.Preview.preview().Check(); err != nil {
+	if err := p.Preview.Check(); err != nil {
 		v.add(at, "%v", err)
 	}
 	if kind := p.Sandbox.over(d.Sandbox).spec().Kind; kind == sandbox.None || kind == sandbox.Command {

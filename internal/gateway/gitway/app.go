@@ -20,11 +20,12 @@ import (
 // App is the GitHub App as which the bot acts.
 type App struct {
 	// ID is the app's number, or its client id.
-	ID string
+	ID string `yaml:"id"`
 	// KeyEnv names the variable with its private key (PEM), or KeyFile the file.
-	KeyEnv, KeyFile string
+	KeyEnv  string `yaml:"key_env"`
+	KeyFile string `yaml:"key_file"`
 	// API is the address of GitHub's REST API; empty means the repository host's.
-	API string
+	API string `yaml:"api"`
 }
 
 const (
