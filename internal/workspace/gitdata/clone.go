@@ -180,13 +180,8 @@ func (c Clone) known() (refs map[string]string, head string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	ref, commit, err := c.Source.Head()
-	if err != nil {
+	if head, err = c.Source.headFile(); err != nil {
 		return nil, "", err
-	}
-	head = commit
-	if ref != "" {
-		head = "ref: " + ref
 	}
 	if !c.OfOrigin {
 		return refs, head, nil
@@ -201,10 +196,8 @@ func (c Clone) known() (refs map[string]string, head string, err error) {
 			refs["refs/heads/"+rest] = hash
 		}
 	}
-	if text, err := readSmall(filepath.Join(c.Source.Common, originPrefix+"HEAD")); err == nil {
-		if to, ok := strings.CutPrefix(text, "ref: "+originPrefix); ok && isRef("refs/heads/"+to) {
-			head = "ref: refs/heads/" + to
-		}
+	if to, ok := strings.CutPrefix(c.Source.Follow(originPrefix+"HEAD"), originPrefix); ok {
+		head = "ref: refs/heads/" + to
 	}
 	return refs, head, nil
 }
@@ -333,14 +326,10 @@ func (c Clone) layout(ctx context.Context, view *View, theirs map[string]string,
 
 // defaultBranch is the branch of origin that its HEAD names, as the source knows it.
 func defaultBranch(source Repository, from string, refs map[string]string) string {
-	guess := "refs/remotes/origin/" + strings.TrimPrefix(from, "refs/heads/")
-	if text, err := readSmall(filepath.Join(source.Common, "refs/remotes/origin/HEAD")); err == nil {
-		if to, ok := strings.CutPrefix(text, "ref: "); ok && strings.HasPrefix(to, "refs/remotes/origin/") && refs[to] != "" {
+	for _, to := range []string{source.Follow(originPrefix + "HEAD"), originPrefix + strings.TrimPrefix(from, "refs/heads/")} {
+		if strings.HasPrefix(to, originPrefix) && refs[to] != "" {
 			return to
 		}
-	}
-	if refs[guess] != "" {
-		return guess
 	}
 	return ""
 }

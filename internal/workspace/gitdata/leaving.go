@@ -252,7 +252,7 @@ var diffing = []string{"diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no
 
 // files lists the files that differ between two trees, the first ones first.
 func (v *View) files(ctx context.Context, r *LeavingRef, base, tip string, first func(string) bool) error {
-	out := bounded{left: maxListed}
+	out := start{left: maxListed}
 	cmd := v.command(ctx, nil, append(diffing, "-z", "--raw", "--numstat", base, tip)...)
 	cmd.Stdout = &out
 	if err := run(ctx, cmd, nil); err != nil {

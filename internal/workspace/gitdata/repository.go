@@ -149,6 +149,15 @@ func (r Repository) Head() (ref, commit string, err error) {
 	return ref, commit, err
 }
 
+// headFile is what [Repository.Head] says, in the format of the file.
+func (r Repository) headFile() (string, error) {
+	ref, commit, err := r.Head()
+	if ref != "" {
+		return "ref: " + ref, err
+	}
+	return commit, err
+}
+
 // Ref is the object of a ref, empty if there is none. Symbolic refs are not followed.
 func (r Repository) Ref(name string) (string, error) {
 	if !isRef(name) {

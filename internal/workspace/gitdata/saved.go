@@ -1,6 +1,7 @@
 package gitdata
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,14 +36,8 @@ const (
 
 // message is the commit's message, for parseSaved.
 func (s Saved) message() string {
-	or := func(text string) string {
-		if text == "" {
-			return none
-		}
-		return text
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\nhead %s %s\n", savedTitle, or(s.head), or(s.ref))
+	fmt.Fprintf(&b, "%s\n\nhead %s %s\n", savedTitle, cmp.Or(s.head, none), cmp.Or(s.ref, none))
 	for ref, hash := range s.branches {
 		fmt.Fprintf(&b, "branch %s %s\n", hash, ref)
 	}

@@ -2,6 +2,7 @@ package gitdata
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,13 +34,9 @@ func openView(scratch string, r Repository, config string) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	ref, commit, err := r.Head()
+	head, err := r.headFile()
 	if err != nil {
 		return nil, err
-	}
-	head := commit
-	if ref != "" {
-		head = "ref: " + ref
 	}
 	return openViewAs(scratch, r, refs, head, config)
 }
@@ -161,9 +158,7 @@ func run(ctx context.Context, cmd *exec.Cmd, out *bytes.Buffer) error {
 	if text == "" && out != nil {
 		text = strings.TrimSpace(out.String())
 	}
-	if text == "" {
-		text = err.Error()
-	}
+	text = cmp.Or(text, err.Error())
 	return fmt.Errorf("git: %s", text[strings.LastIndexByte(text, '\n')+1:])
 }
 

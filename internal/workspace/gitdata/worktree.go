@@ -1,7 +1,6 @@
 package gitdata
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +22,7 @@ type workingTree struct {
 
 // see runs git on the files. Its output is bounded.
 func (w workingTree) see(ctx context.Context, in io.Reader, args ...string) (string, error) {
-	out := bounded{left: maxListed}
+	out := start{left: maxListed}
 	cmd := w.command(ctx, []string{"GIT_WORK_TREE=" + w.dir, "GIT_INDEX_FILE=" + filepath.Join(w.View.dir, "index")}, args...)
 	cmd.Stdin, cmd.Stdout = in, &out
 	err := run(ctx, cmd, nil)
@@ -31,19 +30,6 @@ func (w workingTree) see(ctx context.Context, in io.Reader, args ...string) (str
 		return "", errors.New("too many files have changed")
 	}
 	return out.String(), err
-}
-
-// bounded fails on too much output.
-type bounded struct {
-	bytes.Buffer
-	left int
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.left -= len(p); b.left < 0 {
-		return 0, io.ErrShortWrite
-	}
-	return b.Buffer.Write(p)
 }
 
 // read sets the view's index to a commit, using a kept index's knowledge of the files, and keeps the new one.
