@@ -27,22 +27,7 @@ import (
 // each method does. Methods that take a lease fail with [threads.ErrFenced], or do
 // nothing where they say so, once another replica holds the thread.
 type Store interface {
-	leases
-	prompts
-	outboxStore
-	sessions
-	transcriptStore
-	turnStore
-	approvalStore
-	spend.Store
-	calls
-	budgetWaits
-	auditStore
-	notices
-}
-
-// leases say which replicas live, and which of them runs a thread.
-type leases interface {
+	// Which replicas live, and which of them runs a thread.
 	Register(ctx context.Context, r threads.Replica) (threads.Registration, error)
 	Heartbeat(ctx context.Context, l threads.Registration, load threads.Load) (held []threads.Lease, peers []threads.Peer, err error)
 	Living(ctx context.Context) ([]threads.Peer, error)
@@ -51,23 +36,17 @@ type leases interface {
 	AcquireLease(ctx context.Context, threadID int64, l threads.Registration, eager bool) (threads.Thread, bool, error)
 	ReleaseLease(ctx context.Context, l threads.Lease, wake bool) error
 	Unattended(ctx context.Context, owner string, held []int64) ([]int64, error)
-}
 
-// prompts wait for a turn.
-type prompts interface {
+	// Prompts wait for a turn.
 	NextPrompt(ctx context.Context, threadID int64) (inbox.Prompt, error)
 	PutOffPrompt(ctx context.Context, l threads.Lease, inboxID int64, after time.Duration, why string) error
 	DropPrompts(ctx context.Context, l threads.Lease, d inbox.Drop) ([]inbox.Prompt, []outbox.Row, error)
-}
 
-// outboxStore keeps what people must see until they have.
-type outboxStore interface {
+	// The outbox keeps what people must see until they have.
 	Say(ctx context.Context, l threads.Lease, sentence, adminsOf string) (outbox.Row, error)
 	LeaveTurn(ctx context.Context, l threads.Lease, turnID int64, sentence string) (outbox.Row, error)
-}
 
-// sessions are a thread's conversations and where it works.
-type sessions interface {
+	// Sessions are a thread's conversations and where it works.
 	SetWorkspace(ctx context.Context, l threads.Lease, dir string) error
 	SetBranch(ctx context.Context, l threads.Lease, branch string) error
 	NewSession(ctx context.Context, l threads.Lease, id, parentID string) error
@@ -83,18 +62,14 @@ type sessions interface {
 	MoveRewind(ctx context.Context, l threads.Lease, inboxID int64, begun bool) error
 	FinishRewind(ctx context.Context, l threads.Lease, r store.Rewound) (sessionID string, rows []outbox.Row, err error)
 	NoteServers(ctx context.Context, l threads.Lease, seen []inbox.MCPServer, again []string, sentences ...string) ([]outbox.Row, error)
-}
 
-// transcriptStore holds copies of the files of sessions.
-type transcriptStore interface {
+	// Transcripts are copies of the files of sessions.
 	transcript.Store
 	ReadTranscript(ctx context.Context, t transcripts.Transcript, out io.Writer) error
 	ForgetTranscripts(ctx context.Context, since time.Time) (threads int, err error)
 	Schedule(ctx context.Context, jobs ...pg.Job) error
-}
 
-// turnStore begin and end with their prompts.
-type turnStore interface {
+	// Turns begin and end with their prompts.
 	BeginTurn(ctx context.Context, l threads.Lease, sessionID string, epoch int) (turns.Turn, inbox.Prompt, bool, error)
 	RunningTurn(ctx context.Context, threadID int64) (turns.Turn, inbox.Prompt, error)
 	ContinueTurn(ctx context.Context, l threads.Lease, old turns.Turn, sessionID string, epoch int) (turns.Turn, error)
@@ -103,37 +78,32 @@ type turnStore interface {
 	ParkTurn(ctx context.Context, l threads.Lease, turnID int64, waitsFor []string) (ok bool, err error)
 	Unanswered(ctx context.Context, turnID int64) ([]approvals.Approval, error)
 	WroteBelow(ctx context.Context, k threads.ThreadKey, turnID int64, from, to time.Time) (bool, error)
-}
 
-// approvalStore are asked, decided, delivered, and end.
-type approvalStore interface {
+	// Approvals are asked, decided, delivered, and end.
 	ask.Store
 	Decide(ctx context.Context, d approvals.Decision) (approvals.Approval, error)
 	ExpireApproval(ctx context.Context, id string) (approvals.Approval, bool, error)
-}
 
-// calls are the calls of the model that a dead process has left, and what the CLI says of all.
-type calls interface {
+	// Calls of the model that a dead process has left, and what the CLI says of all.
 	EndLostCalls(ctx context.Context) (n int, err error)
 	AddCLITotals(ctx context.Context, l threads.Lease, w ledger.CLITotal) error
-}
 
-// budgetWaits are prompts that wait for a budget.
-type budgetWaits interface {
+	// Prompts wait for a budget.
 	WakeWaits(ctx context.Context) error
 	StoppedTurn(ctx context.Context, threadID int64) (int64, error)
+
+	// Notices wake other replicas.
+	Listen(ctx context.Context, ready func(), fn func(pg.Notice))
+	Notify(ctx context.Context, n pg.Notice) error
+	Listening() upkeep.State
+
+	spend.Store
+	auditStore
 }
 
 // auditStore is what nobody can change afterwards.
 type auditStore interface {
 	Audit(ctx context.Context, entries ...audit.Entry) error
-}
-
-// notices wake other replicas.
-type notices interface {
-	Listen(ctx context.Context, ready func(), fn func(pg.Notice))
-	Notify(ctx context.Context, n pg.Notice) error
-	Listening() upkeep.State
 }
 
 // Works keep what threads have made where every machine finds it: [*store.Store], which
