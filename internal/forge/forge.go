@@ -197,7 +197,6 @@ const (
 
 // Review is what a person said about a pull request as a whole.
 type Review struct {
-	ID      string
 	Author  string // login
 	Verdict Verdict
 	Body    string

@@ -39,9 +39,7 @@ func (g *ofGitea) Reviews(ctx context.Context, number int) ([]Review, error) {
 		if !ok || verdict == Commented && r.Body == "" { // one that only holds comments on lines
 			continue
 		}
-		reviews = append(reviews, Review{
-			ID: strconv.FormatInt(r.ID, 10), Author: login(r.Reviewer), Verdict: verdict, Body: r.Body, Commit: r.CommitID, At: r.Submitted,
-		})
+		reviews = append(reviews, Review{Author: login(r.Reviewer), Verdict: verdict, Body: r.Body, Commit: r.CommitID, At: r.Submitted})
 	}
 	return lastOfEach(reviews), nil
 }

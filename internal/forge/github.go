@@ -148,7 +148,6 @@ func (g *ofGitHub) repository(ctx context.Context) (*github.Repository, error) {
 	return r, g.failed("read the repository", err)
 }
 
-// DefaultBranch implements [Repository].
 func (g *ofGitHub) DefaultBranch(ctx context.Context) (string, error) {
 	r, err := g.repository(ctx)
 	return r.GetDefaultBranch(), err

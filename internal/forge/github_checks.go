@@ -157,7 +157,6 @@ func firstLine(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// FailureLog implements [Repository].
 func (g *ofGitHub) FailureLog(ctx context.Context, c Check, limit int) (string, error) {
 	kind, number, _ := strings.Cut(c.ID, "/")
 	id, err := strconv.ParseInt(number, 10, 64)

@@ -103,7 +103,6 @@ func (g *ofGitHub) whole(pr *github.PullRequest, err error) error {
 	return err
 }
 
-// Find implements [Repository].
 func (g *ofGitHub) Find(ctx context.Context, branch string) (Pull, error) {
 	r, err := g.repository(ctx) // its owner may have another name by now
 	if err != nil {
@@ -121,7 +120,6 @@ func (g *ofGitHub) Find(ctx context.Context, branch string) (Pull, error) {
 	return Pull{}, &Error{Reason: NotFound, Sentence: "No pull request from " + branch + " is open"}
 }
 
-// Pull implements [Repository].
 func (g *ofGitHub) Pull(ctx context.Context, number int) (Pull, error) {
 	pr, _, err := g.rest.PullRequests.Get(ctx, g.owner, g.name, number)
 	if err = g.failed("read the pull request", g.whole(pr, err)); err != nil {
@@ -155,7 +153,6 @@ func gitHubPull(pr *github.PullRequest) Pull {
 
 func gitHubLogin(u *github.User) string { return cmp.Or(u.GetLogin(), "ghost") } // deleted
 
-// MarkReady implements [Repository].
 func (g *ofGitHub) MarkReady(ctx context.Context, number int) error {
 	pr, _, err := g.rest.PullRequests.Get(ctx, g.owner, g.name, number)
 	if err = g.failed("read the pull request", g.whole(pr, err)); err != nil || !pr.GetDraft() {
@@ -169,7 +166,6 @@ func (g *ofGitHub) MarkReady(ctx context.Context, number int) error {
 	return g.failed("mark the pull request as ready", g.graph.Mutate(ctx, &m, githubv4.MarkPullRequestReadyForReviewInput{PullRequestID: pr.GetNodeID()}, nil))
 }
 
-// Merge implements [Repository].
 func (g *ofGitHub) Merge(ctx context.Context, number int, m NewMerge) (string, error) {
 	if err := checkCommit(m.Head); err != nil {
 		return "", err

@@ -3,14 +3,12 @@ package forge
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/go-github/v92/github"
 	"github.com/shurcooL/githubv4"
 )
 
-// Reviews implements [Repository].
 func (g *ofGitHub) Reviews(ctx context.Context, number int) ([]Review, error) {
 	all, err := gitHubPages(func(at github.ListOptions) ([]*github.PullRequestReview, *github.Response, error) {
 		return g.rest.PullRequests.ListReviews(ctx, g.owner, g.name, number, &at)
@@ -20,7 +18,7 @@ func (g *ofGitHub) Reviews(ctx context.Context, number int) ([]Review, error) {
 	}
 	var said []Review
 	for _, r := range all { // the oldest first
-		one := Review{ID: strconv.FormatInt(r.GetID(), 10), Author: gitHubLogin(r.GetUser()), Body: r.GetBody(), Commit: r.GetCommitID(), At: r.GetSubmittedAt().Time}
+		one := Review{Author: gitHubLogin(r.GetUser()), Body: r.GetBody(), Commit: r.GetCommitID(), At: r.GetSubmittedAt().Time}
 		switch strings.ToUpper(r.GetState()) {
 		case "APPROVED":
 			one.Verdict = Approved
@@ -131,7 +129,6 @@ func (g *ofGitHub) checkThread(ctx context.Context, number int, id string) error
 	return &Error{Reason: NotFound, Sentence: "The pull request has no such review thread"}
 }
 
-// Reply implements [Repository].
 func (g *ofGitHub) Reply(ctx context.Context, number int, discussion, text string) error {
 	var m struct {
 		AddPullRequestReviewThreadReply struct {
@@ -145,7 +142,6 @@ func (g *ofGitHub) Reply(ctx context.Context, number int, discussion, text strin
 	return g.failed("answer in the review thread", err)
 }
 
-// Resolve implements [Repository].
 func (g *ofGitHub) Resolve(ctx context.Context, number int, discussion string) error {
 	var m struct {
 		ResolveReviewThread struct {

@@ -63,7 +63,6 @@ func gitLabPages[T any](list func(gitlab.ListOptions) ([]T, *gitlab.Response, er
 	return all, nil
 }
 
-// Me implements [Repository].
 func (g *ofGitLab) Me(ctx context.Context) (Account, error) {
 	u, _, err := g.rest.Users.CurrentUser(gitlab.WithContext(ctx))
 	if err == nil && u.ID == 0 {
@@ -83,7 +82,6 @@ func (g *ofGitLab) read(ctx context.Context) (*gitlab.Project, error) {
 	return p, g.failed("read the project", err)
 }
 
-// DefaultBranch implements [Repository].
 func (g *ofGitLab) DefaultBranch(ctx context.Context) (string, error) {
 	p, err := g.read(ctx)
 	if err != nil {

@@ -80,7 +80,6 @@ func (g *ofGitLab) statuses(ctx context.Context, commit string, pipeline int64, 
 	return nil
 }
 
-// FailureLog implements [Repository].
 func (g *ofGitLab) FailureLog(ctx context.Context, c Check, limit int) (string, error) {
 	id, err := strconv.ParseInt(c.ID, 10, 64)
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 // draftTitle is how the title of a draft begins: GitLab has no other sign of it.
 var draftTitle = regexp.MustCompile(`(?i)^\s*(?:(?:\[draft\]|\(draft\)|draft:)\s*)+`)
 
-// Open implements [Repository].
 func (g *ofGitLab) Open(ctx context.Context, p NewPull) (Pull, error) {
 	title := draftTitle.ReplaceAllString(p.Title, "")
 	if p.Draft {
@@ -93,7 +92,6 @@ func (g *ofGitLab) whole(mr *gitlab.MergeRequest, err error) error {
 	return err
 }
 
-// Find implements [Repository].
 func (g *ofGitLab) Find(ctx context.Context, branch string) (Pull, error) {
 	list, _, err := g.rest.MergeRequests.ListProjectMergeRequests(g.project, &gitlab.ListProjectMergeRequestsOptions{State: new("opened"), SourceBranch: &branch}, gitlab.WithContext(ctx))
 	if err != nil {
@@ -112,7 +110,6 @@ func (g *ofGitLab) get(ctx context.Context, number int) (*gitlab.MergeRequest, e
 	return mr, g.failed("read the merge request", g.whole(mr, err))
 }
 
-// Pull implements [Repository].
 func (g *ofGitLab) Pull(ctx context.Context, number int) (Pull, error) {
 	mr, err := g.get(ctx, number)
 	if err != nil {
@@ -165,7 +162,6 @@ func gitLabLogin(u *gitlab.BasicUser) string {
 	return u.Username
 }
 
-// MarkReady implements [Repository].
 func (g *ofGitLab) MarkReady(ctx context.Context, number int) error {
 	mr, err := g.get(ctx, number)
 	if err != nil || !mr.Draft {

@@ -2,10 +2,10 @@ package forge
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"time"
 
 	gitlab "gitlab.com/gitlab-org/api/client-go/v2"
@@ -31,7 +31,7 @@ func (g *ofGitLab) Reviews(ctx context.Context, number int) ([]Review, error) {
 	byLogin := map[string]*Review{}
 	for _, n := range notes {
 		if !n.System && n.Type == "" && n.Author.Username != "" {
-			byLogin[n.Author.Username] = &Review{ID: "note/" + strconv.FormatInt(n.ID, 10), Author: n.Author.Username, Verdict: Commented, Body: n.Body, At: at(n.CreatedAt)}
+			byLogin[n.Author.Username] = &Review{Author: n.Author.Username, Verdict: Commented, Body: n.Body, At: at(n.CreatedAt)}
 		}
 	}
 	// A verdict has no text of its own: people write it as a comment.
@@ -45,7 +45,7 @@ func (g *ofGitLab) Reviews(ctx context.Context, number int) ([]Review, error) {
 		if v == Approved && r.At.Before(at(when)) {
 			r.At = at(when)
 		}
-		r.ID, r.Verdict = string(v)+"/"+login, v
+		r.Verdict = v
 	}
 	for _, r := range reviewers {
 		if r.State == "requested_changes" {
@@ -87,9 +87,7 @@ func (g *ofGitLab) Discussions(ctx context.Context, number int) ([]Discussion, e
 		d := Discussion{ID: one.ID, Resolved: true}
 		if p := one.Notes[0].Position; p != nil {
 			d.Path, d.Line = p.NewPath, int(p.NewLine)
-			if d.Path == "" {
-				d.Path = p.OldPath
-			}
+			d.Path = cmp.Or(d.Path, p.OldPath)
 		}
 		for _, n := range one.Notes {
 			if n.System {
@@ -103,7 +101,6 @@ func (g *ofGitLab) Discussions(ctx context.Context, number int) ([]Discussion, e
 	return out, nil
 }
 
-// Reply implements [Repository].
 func (g *ofGitLab) Reply(ctx context.Context, number int, discussion, text string) error {
 	err := checkDiscussion(discussion)
 	text = words(text)
@@ -113,7 +110,6 @@ func (g *ofGitLab) Reply(ctx context.Context, number int, discussion, text strin
 	return g.failed("answer in the review thread", err)
 }
 
-// Resolve implements [Repository].
 func (g *ofGitLab) Resolve(ctx context.Context, number int, discussion string) error {
 	err := checkDiscussion(discussion)
 	if err == nil {
@@ -130,7 +126,6 @@ func checkDiscussion(id string) error {
 	return nil
 }
 
-// Picture implements [Pictures].
 func (g *ofGitLab) Picture(ctx context.Context, _ int, name string, png []byte) (string, error) {
 	at, _, err := g.rest.ProjectMarkdownUploads.UploadProjectMarkdown(g.project, bytes.NewReader(png), name, gitlab.WithContext(ctx))
 	if err == nil && at.Markdown == "" {
@@ -142,7 +137,6 @@ func (g *ofGitLab) Picture(ctx context.Context, _ int, name string, png []byte) 
 	return at.Markdown, nil
 }
 
-// Comment implements [Pictures].
 func (g *ofGitLab) Comment(ctx context.Context, number int, text string) error {
 	text = words(text)
 	_, _, err := g.rest.Notes.CreateMergeRequestNote(g.project, int64(number), &gitlab.CreateMergeRequestNoteOptions{Body: &text}, gitlab.WithContext(ctx))
