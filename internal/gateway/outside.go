@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -31,14 +32,8 @@ func newOutside(getenv func(string) string) (*outside, error) {
 	if err != nil {
 		return nil, err
 	}
-	either := func(upper, lower string) string {
-		if v := getenv(upper); v != "" {
-			return v
-		}
-		return getenv(lower)
-	}
 	choose := (&httpproxy.Config{
-		HTTPProxy: either("HTTP_PROXY", "http_proxy"), HTTPSProxy: either("HTTPS_PROXY", "https_proxy"), NoProxy: either("NO_PROXY", "no_proxy"),
+		HTTPProxy: cmp.Or(getenv("HTTP_PROXY"), getenv("http_proxy")), HTTPSProxy: cmp.Or(getenv("HTTPS_PROXY"), getenv("https_proxy")), NoProxy: cmp.Or(getenv("NO_PROXY"), getenv("no_proxy")),
 	}).ProxyFunc()
 	o := &outside{roots: roots, proxy: func(r *http.Request) (*url.URL, error) {
 		// The machine's metadata service, which has its credentials, is asked directly.

@@ -28,7 +28,8 @@ const (
 // route is the way to a provider, shared by all sessions that have it.
 type route struct {
 	provider Provider
-	form     form
+	// path is that of forms for the provider's kind.
+	path *regexp.Regexp
 	// base is the provider's address, without a prefix of its host.
 	base *url.URL
 	// inside is the host name that the CLI uses. The CLI asks Anthropic's own API for more than others.
@@ -50,13 +51,6 @@ type route struct {
 type signer interface {
 	// sign adds the proof. Its error is a sentence for people, with the cure.
 	sign(ctx context.Context, r *http.Request, body []byte) error
-}
-
-// form describes the API of a kind of provider.
-type form struct {
-	// path matches [url.URL.EscapedPath] below the base's. Its group model holds the model, and act the operation,
-	// if they are in the path.
-	path *regexp.Regexp
 }
 
 // key is a variable that holds a placeholder inside, and the header in which the CLI sends it.
@@ -86,13 +80,13 @@ var (
 
 var messages = regexp.MustCompile(`^/v1/messages(?:/(?P<act>count_tokens))?$`)
 
-var forms = map[Kind]form{
-	Anthropic: {path: messages},
-	Bedrock: {
-		path: regexp.MustCompile(`^/model/(?P<model>(?:[\w.:-]|%3A|%2F)+)/(?P<act>invoke|invoke-with-response-stream|count-tokens)$`),
-	},
-	Vertex:  {path: regexp.MustCompile(`^/projects/([\w.:-]+)/locations/([a-z0-9-]+)/publishers/anthropic/models/(?P<model>[\w.@-]+):(?P<act>rawPredict|streamRawPredict)$`)},
-	Foundry: {path: messages},
+// forms are how calls look by kind: [url.URL.EscapedPath] below the base's. The group model holds the model, and act the
+// operation, if they are in the path.
+var forms = map[Kind]*regexp.Regexp{
+	Anthropic: messages,
+	Bedrock:   regexp.MustCompile(`^/model/(?P<model>(?:[\w.:-]|%3A|%2F)+)/(?P<act>invoke|invoke-with-response-stream|count-tokens)$`),
+	Vertex:    regexp.MustCompile(`^/projects/([\w.:-]+)/locations/([a-z0-9-]+)/publishers/anthropic/models/(?P<model>[\w.@-]+):(?P<act>rawPredict|streamRawPredict)$`),
+	Foundry:   messages,
 }
 
 // newRoute finds the way to a provider and its credentials in the bot's environment. It makes no call. Its error
@@ -108,7 +102,7 @@ func newRoute(p Provider, getenv func(string) string, out *outside) (*route, err
 			r.regions = vertexRegions(getenv, r.variables)
 		}
 	}
-	r.provider, r.form = p, forms[p.Kind]
+	r.provider, r.path = p, forms[p.Kind]
 	if r.base, err = p.address(); err != nil {
 		return nil, err
 	}
@@ -258,14 +252,11 @@ func (r *route) always(getenv func(string) string, variable, header, scheme stri
 
 // ready obtains what calls are signed with, so that a missing credential is reported before anything runs.
 func (r *route) ready(ctx context.Context) error {
-	if r.signer == nil {
-		return nil
-	}
 	trial, err := http.NewRequestWithContext(ctx, http.MethodPost, r.base.String(), http.NoBody)
 	if err != nil {
 		return err
 	}
-	return r.signer.sign(ctx, trial, nil)
+	return r.sign(ctx, trial, nil)
 }
 
 // environ is the environment inside, NAME=value: env without anything that leads to a model, plus the way through
@@ -309,7 +300,7 @@ func (r *route) target(u *url.URL) (*url.URL, bool) {
 	if !ok || strings.Contains(path, "..") || (u.RawQuery != "" && u.RawQuery != "beta=true") {
 		return nil, false
 	}
-	m := r.form.path.FindStringSubmatch(path)
+	m := r.path.FindStringSubmatch(path)
 	if m == nil {
 		return nil, false
 	}
@@ -417,10 +408,9 @@ func (r *route) sign(ctx context.Context, out *http.Request, body []byte) error 
 
 // call is what the meter learns of a call; nil if it only counts tokens, which is free.
 func (r *route) call(in *http.Request, said terms) *Call {
-	path := r.form.path
-	m := path.FindStringSubmatch(strings.TrimPrefix(in.URL.EscapedPath(), r.base.EscapedPath()))
+	m := r.path.FindStringSubmatch(strings.TrimPrefix(in.URL.EscapedPath(), r.base.EscapedPath()))
 	group := func(name string) string {
-		if i := path.SubexpIndex(name); i >= 0 {
+		if i := r.path.SubexpIndex(name); i >= 0 {
 			return m[i]
 		}
 		return ""

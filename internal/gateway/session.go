@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -85,7 +84,7 @@ func (g *Gateway) Open(ctx context.Context, o Opening) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{
-		gateway: g, route: r, token: redact.Token(), dir: filepath.Join(g.dir, random(nameLen/2)), log: g.log, meter: o.Meter,
+		gateway: g, route: r, token: redact.Token(), dir: filepath.Join(g.dir, rand.Text()[:nameLen]), log: g.log, meter: o.Meter,
 		bodies: semaphore.NewWeighted(maxBodies), under: semaphore.NewWeighted(maxUnderWay), complaints: rate.Sometimes{First: 3, Interval: time.Minute},
 	}
 	d := door{socket: s.Socket(), token: s.token}
@@ -99,13 +98,6 @@ func (g *Gateway) Open(ctx context.Context, o Opening) (*Session, error) {
 		return nil, err
 	}
 	return s, nil
-}
-
-// random returns n random bytes in hexadecimal digits.
-func random(n int) string {
-	b := make([]byte, n)
-	_, _ = rand.Read(b) // it never fails
-	return hex.EncodeToString(b)
 }
 
 // Socket is the path of the socket, the only file in its folder.

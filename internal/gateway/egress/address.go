@@ -58,12 +58,7 @@ func reachable(addr netip.Addr, internal bool) bool {
 }
 
 func in(all []netip.Prefix, addr netip.Addr) bool {
-	for _, p := range all {
-		if p.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // ownAddress reports whether an address is this machine's: a public one would bypass the machine's firewall. It is

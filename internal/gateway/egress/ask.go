@@ -3,6 +3,7 @@ package egress
 import (
 	"context"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -126,6 +127,8 @@ func (s *Session) ask(ctx context.Context, t target) (admission, error) {
 	return admission{asked: true, during: during}, nil
 }
 
+var notPublicNames = []string{".localhost", ".local", ".internal", ".home.arpa"}
+
 // unaskable refuses what no answer could open. It looks nothing up: a lookup would reach the name's owner before
 // somebody has allowed it.
 func (s *Session) unaskable(t target) *refusal {
@@ -135,22 +138,13 @@ func (s *Session) unaskable(t target) *refusal {
 		if !reachable(t.addr, false) || ownAddress(t.addr) {
 			why = "its address is not public"
 		}
-	case !strings.Contains(t.host, "."), hasSuffix(t.host, ".localhost", ".local", ".internal", ".home.arpa"):
+	case !strings.Contains(t.host, "."), slices.ContainsFunc(notPublicNames, func(end string) bool { return strings.HasSuffix(t.host, end) }):
 		why = "it is no name of the public network"
 	}
 	if why == "" {
 		return nil
 	}
 	return refuse("%s is not reached, and nobody is asked about it: %s; an admin can list it under network: in deckhand.yaml, with internal: before it", t, why)
-}
-
-func hasSuffix(host string, all ...string) bool {
-	for _, suffix := range all {
-		if strings.HasSuffix(host, suffix) {
-			return true
-		}
-	}
-	return false
 }
 
 // join makes a connection wait for its target's question, and opens one if there is none.

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -66,20 +67,13 @@ func (p *Proxy) dialThrough(ctx context.Context, proxy *url.URL, t target) (net.
 
 // dialProxy connects to the company's proxy itself.
 func (p *Proxy) dialProxy(ctx context.Context, proxy *url.URL) (net.Conn, error) {
-	port := proxy.Port()
 	d := &net.Dialer{KeepAlive: 30 * time.Second}
 	switch proxy.Scheme {
 	case "http":
-		if port == "" {
-			port = "80"
-		}
-		return d.DialContext(ctx, "tcp", net.JoinHostPort(proxy.Hostname(), port))
+		return d.DialContext(ctx, "tcp", net.JoinHostPort(proxy.Hostname(), cmp.Or(proxy.Port(), "80")))
 	case "https":
-		if port == "" {
-			port = "443"
-		}
 		secure := tls.Dialer{NetDialer: d, Config: p.tlsConfig(proxy.Hostname())}
-		return secure.DialContext(ctx, "tcp", net.JoinHostPort(proxy.Hostname(), port))
+		return secure.DialContext(ctx, "tcp", net.JoinHostPort(proxy.Hostname(), cmp.Or(proxy.Port(), "443")))
 	}
 	return nil, fmt.Errorf("it is of the kind %q; write http://host:port or https://host:port", proxy.Scheme)
 }

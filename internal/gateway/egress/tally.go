@@ -1,7 +1,6 @@
 package egress
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -93,7 +92,7 @@ func (s *Session) Take() []Visit {
 		out = append(out, *v)
 	}
 	s.tally.visits = nil
-	slices.SortFunc(out, func(a, b Visit) int { return cmp.Or(strings.Compare(a.Host, b.Host)) })
+	slices.SortFunc(out, func(a, b Visit) int { return strings.Compare(a.Host, b.Host) })
 	return out
 }
 

@@ -180,9 +180,7 @@ func (p *push) refuseAll() {
 		return
 	}
 	for _, c := range p.offer.commands {
-		if c.refused == "" {
-			c.refused = "nothing of this push was done, because of what was refused in it"
-		}
+		c.refused = cmp.Or(c.refused, "nothing of this push was done, because of what was refused in it")
 	}
 }
 

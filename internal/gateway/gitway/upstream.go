@@ -1,6 +1,7 @@
 package gitway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,9 +139,7 @@ func (p place) name() string { return p.host + "/" + p.path }
 // .git would match others, too.
 func (p place) spellings(written string) []string {
 	host, _, _ := net.SplitHostPort(p.host)
-	if host == "" {
-		host = p.host
-	}
+	host = cmp.Or(host, p.host)
 	out := []string{
 		"https://" + p.host + "/" + p.path + ".git", "ssh://git@" + p.host + "/" + p.path + ".git",
 		"git@" + host + ":" + p.path + ".git",
@@ -314,9 +313,7 @@ func (r Remote) credential(ctx context.Context) (env []string, secret string, er
 		}
 	}
 	if secret != "" {
-		if user == "" {
-			user = tokenUser
-		}
+		user = cmp.Or(user, tokenUser)
 		helper := "credential." + p.scheme + "://" + p.host + ".helper"
 		settings = append(settings, [2]string{helper, ""}, [2]string{helper, `!f() { test "$1" != get || printf 'username=%s\npassword=%s\n' "$DECKHAND_FORGE_USER" "$DECKHAND_FORGE_TOKEN"; }; f`})
 		env = append(env, "DECKHAND_FORGE_USER="+user, "DECKHAND_FORGE_TOKEN="+secret)
