@@ -132,7 +132,7 @@ func repricing(c ledger.UnpricedCall, file settings.File) (r ledger.Repricing, k
 }
 
 func tellRepriced(out io.Writer, done string, sums map[string]*repriced, unknown map[string]int) error {
-	asOf, _, _ := price.Origin()
+	asOf, _ := price.Origin()
 	var errs []error
 	for _, model := range slices.Sorted(maps.Keys(sums)) {
 		r := sums[model]

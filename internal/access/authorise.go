@@ -168,9 +168,7 @@ func (r Rules) Deciders(t Terms, project, channel string) []string {
 // at are the roles that count for what the person does, where they are.
 func (r Rules) at(q Request) Roles {
 	project, channel := q.Project, q.Channel
-	if project == "" {
-		project = r.Places.Project(channel)
-	}
+	project = cmp.Or(project, r.Places.Project(channel))
 	switch q.Reach {
 	case ReachPlace:
 		return r.In(project, channel)

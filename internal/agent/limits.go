@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"runtime"
 	"time"
 )
@@ -53,9 +54,7 @@ func (l Limits) withDefaults() Limits {
 	or(&l.StopTimeout, 10*time.Second)
 	or(&l.Silence, 10*time.Minute)
 	or(&l.Quiet, 5*time.Minute)
-	if l.KeepTranscripts == 0 {
-		l.KeepTranscripts = 90 * 24 * time.Hour
-	}
+	l.KeepTranscripts = cmp.Or(l.KeepTranscripts, 90*24*time.Hour)
 	if l.Transcript <= 0 {
 		l.Transcript = 64 << 20
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -159,9 +160,7 @@ type counters struct {
 // New returns a supervisor that does nothing until [Supervisor.Run].
 func New(c Config) *Supervisor {
 	c.Limits = c.Limits.withDefaults()
-	if c.Log == nil {
-		c.Log = zap.NewNop()
-	}
+	c.Log = cmp.Or(c.Log, zap.NewNop())
 	host := &place.Host{
 		DataDir: c.DataDir, Replica: c.Replica, Hidden: append([]string{c.DataDir}, c.Hidden...), Command: c.Command, Version: c.CLIVersion,
 		Gateway: c.Gateway, Web: c.Web, Policy: c.Policy, Git: c.Git, Keeper: &workspace.Keeper{DataDir: c.DataDir, KeepBytes: c.Workspaces.KeepBytes}, Works: c.Work,

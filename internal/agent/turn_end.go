@@ -82,10 +82,7 @@ const whyPaused = "Nobody decided in time, so the work is paused. Write “conti
 
 // failure is a failed result in a sentence for people, with the CLI's own words.
 func failure(r *claude.Result) string {
-	words := strings.Join(strings.Fields(r.Text), " ")
-	if words == "" {
-		words = strings.Join(r.Errors, "; ")
-	}
+	words := cmp.Or(strings.Join(strings.Fields(r.Text), " "), strings.Join(r.Errors, "; "))
 	switch {
 	case r.Subtype == "error_max_turns":
 		return "The turn was ended: it took too many steps. Write “continue” to go on."

@@ -14,6 +14,7 @@
 package anthropicadmin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,10 +64,7 @@ type Error struct {
 
 // Error says it for people, with what to do about it where that is known.
 func (e *Error) Error() string {
-	said := strings.Join(strings.Fields(e.Message), " ")
-	if said == "" {
-		said = http.StatusText(e.Status)
-	}
+	said := cmp.Or(strings.Join(strings.Fields(e.Message), " "), http.StatusText(e.Status))
 	if len(said) > 300 {
 		said = strings.ToValidUTF8(said[:300], "") + "…"
 	}
@@ -141,9 +139,7 @@ func (c *Client) page(ctx context.Context, query url.Values) (page, error) {
 		if err == nil || wait < 0 || try == maxTries {
 			return p, err
 		}
-		if wait == 0 {
-			wait = time.Second << (try - 1)
-		}
+		wait = cmp.Or(wait, time.Second<<(try-1))
 		if wait > maxWait {
 			return p, err
 		}
@@ -172,10 +168,7 @@ func (c *Client) rest(ctx context.Context, d time.Duration) error {
 func (c *Client) ask(ctx context.Context, query url.Values) (p page, wait time.Duration, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, attemptTimeout, fmt.Errorf("ask the Admin API: no answer in %s", attemptTimeout))
 	defer cancel()
-	base := c.URL
-	if base == "" {
-		base = DefaultURL
-	}
+	base := cmp.Or(c.URL, DefaultURL)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+"/v1/organizations/cost_report?"+query.Encode(), nil)
 	if err != nil {
 		return p, -1, errors.New("ask the Admin API: its address is not one")

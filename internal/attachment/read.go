@@ -1,6 +1,7 @@
 package attachment
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -34,9 +35,7 @@ const (
 
 // WithDefaults fills in the defaults.
 func (l Limits) WithDefaults() Limits {
-	if l.Files == 0 {
-		l.Files = DefaultFiles
-	}
+	l.Files = cmp.Or(l.Files, DefaultFiles)
 	if l.Bytes <= 0 {
 		l.Bytes = DefaultBytes
 	}
@@ -141,10 +140,7 @@ func (f *File) Hide(shown int) int {
 
 // Describe describes the file for the model.
 func (f *File) Describe() string {
-	what := map[Kind]string{Picture: fmt.Sprintf("a picture of %d × %d pixels", f.Width, f.Height), PDF: "a PDF", Text: "a text"}[f.Kind]
-	if what == "" {
-		what = "a file"
-	}
+	what := cmp.Or(map[Kind]string{Picture: fmt.Sprintf("a picture of %d × %d pixels", f.Width, f.Height), PDF: "a PDF", Text: "a text"}[f.Kind], "a file")
 	what += ", " + Size(int64(len(f.Content)))
 	if f.Note != "" {
 		what += ", " + f.Note

@@ -3,6 +3,7 @@
 package needtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -83,10 +84,7 @@ func ClaudeOf(tb testing.TB, version string) string {
 func CachedClaude(version string) (path string, ok bool) {
 	cache := os.Getenv("DECKHAND_CACHE")
 	if cache == "" {
-		base := os.Getenv("XDG_CACHE_HOME")
-		if base == "" {
-			base = filepath.Join(os.Getenv("HOME"), ".cache")
-		}
+		base := cmp.Or(os.Getenv("XDG_CACHE_HOME"), filepath.Join(os.Getenv("HOME"), ".cache"))
 		cache = filepath.Join(base, "deckhand")
 	}
 	dir := filepath.Join(cache, "claude", version)

@@ -73,7 +73,6 @@ var file []byte
 
 type list struct {
 	AsOf       string  `json:"as_of"`
-	Source     string  `json:"source"`
 	CLIVersion string  `json:"cli_version"`
 	WebSearch  int64   `json:"web_search"`
 	USPercent  int64   `json:"us_percent"`
@@ -98,12 +97,8 @@ var prices = sync.OnceValue(func() *list {
 	return &l
 })
 
-// Origin says of which day the list is, where it is from, and of which version of the
-// CLI.
-func Origin() (asOf, source, cliVersion string) {
-	l := prices()
-	return l.AsOf, l.Source, l.CLIVersion
-}
+// Origin says of which day the list is, and of which version of the CLI.
+func Origin() (asOf, cliVersion string) { return prices().AsOf, prices().CLIVersion }
 
 // Models are the models that the list has a price for.
 func Models() []Model { return slices.Clone(prices().Models) }

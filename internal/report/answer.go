@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,7 +115,7 @@ func (a Answer) Top(n int) (lines []Line, others Line, more int) {
 		return a.Lines, others, more
 	}
 	keep := slices.Clone(a.Lines)
-	slices.SortStableFunc(keep, func(x, y Line) int { return compare(y.MicroUSD, x.MicroUSD) })
+	slices.SortStableFunc(keep, func(x, y Line) int { return cmp.Compare(y.MicroUSD, x.MicroUSD) })
 	kept := make(map[string]bool, n)
 	for _, l := range keep[:n] {
 		kept[l.Key] = true
@@ -149,16 +150,6 @@ func (a *Answer) SumUp(shows func(channel string) bool) {
 		a.More++
 		return true
 	})
-}
-
-func compare(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // join adds l to a sum, which stays compared while all of it is.

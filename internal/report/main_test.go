@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"os"
@@ -11,7 +12,7 @@ import (
 	"time"
 	_ "time/tzdata" // the tests' zones, wherever they run
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"deckhand/internal/store/ledger"
@@ -35,7 +36,7 @@ func golden(t *testing.T, name string, got []byte) {
 	if err != nil {
 		t.Fatalf("%v (run the test with -update)", err)
 	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+	if diff := gocmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("%s has changed (-want +got); if that is right, run the test with -update\n%s", file, diff)
 	}
 }
@@ -119,10 +120,10 @@ func (b books) Costs(ctx context.Context, q ledger.CostQuery) (ledger.CostReport
 		total.Add(e.line)
 	}
 	slices.SortFunc(keys, func(x, y string) int {
-		if c := compare(sums[y].MicroUSD, sums[x].MicroUSD); c != 0 && q.By != ledger.ByDay && q.By != ledger.ByMonth {
+		if c := cmp.Compare(sums[y].MicroUSD, sums[x].MicroUSD); c != 0 && q.By != ledger.ByDay && q.By != ledger.ByMonth {
 			return c
 		}
-		return cmpStrings(x, y)
+		return cmp.Compare(x, y)
 	})
 	out := ledger.CostReport{Total: total.CostLine}
 	var rest Line
@@ -143,16 +144,6 @@ func (b books) Costs(ctx context.Context, q ledger.CostQuery) (ledger.CostReport
 // MeterNotes tells nothing: tests say themselves what there is to note.
 func (b books) MeterNotes(ctx context.Context, _ ledger.CostQuery) (ledger.MeterNotes, error) {
 	return ledger.MeterNotes{}, ctx.Err()
-}
-
-func cmpStrings(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // autumn is a ledger of some months before the Saturday: steady growth, quiet

@@ -34,7 +34,7 @@ func (b teamLedger) Costs(ctx context.Context, q ledger.CostQuery) (ledger.CostR
 		lines[sum.Key] = sum
 	}
 	r.Lines = slices.SortedFunc(maps.Values(lines), func(x, y ledger.CostLine) int {
-		return cmp.Or(compare(y.MicroUSD, x.MicroUSD), strings.Compare(x.Key, y.Key))
+		return cmp.Or(cmp.Compare(y.MicroUSD, x.MicroUSD), strings.Compare(x.Key, y.Key))
 	})
 	return r, err
 }

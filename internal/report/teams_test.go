@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -79,7 +80,7 @@ func TestTeamsAreTheSumsOfTheirProjects(t *testing.T) {
 	if !maps.Equal(got, want) || len(got) < 2 || teams.Total.CostLine != projects.Total.CostLine {
 		t.Errorf("teams %+v, want %+v", got, want)
 	}
-	if !slices.IsSortedFunc(teams.Lines, func(x, y Line) int { return compare(y.MicroUSD, x.MicroUSD) }) {
+	if !slices.IsSortedFunc(teams.Lines, func(x, y Line) int { return cmp.Compare(y.MicroUSD, x.MicroUSD) }) {
 		t.Errorf("not the dearest first: %+v", teams.Lines)
 	}
 	bound := func(a Answer) (calls int64) {

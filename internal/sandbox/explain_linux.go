@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -32,7 +33,6 @@ func here() surroundings {
 const inContainer = "start this container with all of these security options, as docker-compose.yml does: seccomp=deploy/seccomp.json, apparmor=unconfined, systempaths=unconfined (docker run: --security-opt before each; Kubernetes: that file as a Localhost seccompProfile, appArmorProfile Unconfined, procMount Unmasked with hostUsers: false). " +
 	"Without them there is only sandbox: none, where threads are not kept from each other and from the bot"
 
-// loadProfile is what lets bwrap make namespaces where AppArmor keeps programs without a
 // loadProfile allows bwrap to make namespaces where AppArmor denies them to programs without a profile.
 const loadProfile = "sudo install -m 644 deploy/apparmor/deckhand-bwrap /etc/apparmor.d/ && sudo apparmor_parser -r /etc/apparmor.d/deckhand-bwrap"
 
@@ -40,12 +40,7 @@ const loadProfile = "sudo install -m 644 deploy/apparmor/deckhand-bwrap /etc/app
 // unknown message is passed on.
 func explain(said string, s surroundings) error {
 	has := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(said, w) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(said, w) })
 	}
 	namespaces := has("namespace", "uid map", "setting up", "clone", "loopback", "RTM_NEWADDR")
 	restricted := s.sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1"

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -26,9 +27,7 @@ func (p *Process) Allow(requestID string, updatedInput json.RawMessage) error {
 // Deny refuses the tool of a [CanUseTool]. The model reads the message, so a
 // person's reason steers it; interrupt also ends the turn.
 func (p *Process) Deny(requestID, message string, interrupt bool) error {
-	if message == "" {
-		message = "The request was denied."
-	}
+	message = cmp.Or(message, "The request was denied.")
 	answer, err := json.Marshal(struct {
 		Behavior  string `json:"behavior"`
 		Message   string `json:"message"`

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -89,9 +90,7 @@ func (o Options) withDefaults() (Options, error) {
 	} else if !info.IsDir() {
 		return o, fmt.Errorf("start claude: working directory %s is no directory", o.Dir)
 	}
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
+	o.Logger = cmp.Or(o.Logger, zap.NewNop())
 	preset(&o.RequestTimeout, 10*time.Second)
 	preset(&o.InitializeTimeout, 30*time.Second)
 	preset(&o.WriteTimeout, 30*time.Second)

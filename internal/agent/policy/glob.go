@@ -172,12 +172,10 @@ func (g *glob) hitsName(low string) bool {
 	if g.prefix != "" && !strings.HasPrefix(low, g.prefix) || g.suffix != "" && !strings.Contains(low, g.suffix) {
 		return false
 	}
-	for _, w := range g.wide {
-		if ok, err := doublestar.Match(w, low); err == nil && ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.wide, func(w string) bool {
+		ok, err := doublestar.Match(w, low)
+		return err == nil && ok
+	})
 }
 
 // reaches reports whether files matched by the glob may lie below a folder.

@@ -173,9 +173,7 @@ func (r *wordReader) enter(i, n int) {
 }
 
 func (r *wordReader) unknown(i int, why string) {
-	if r.words[i].why == "" {
-		r.words[i].why = why
-	}
+	r.words[i].why = cmp.Or(r.words[i].why, why)
 }
 
 // strangeWord marks a word that may change what all others mean: a rule has to spell them, too.

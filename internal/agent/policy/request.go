@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"path"
 	"strings"
 )
@@ -116,9 +117,7 @@ func (req *request) files(in input) {
 	}
 	t := req.root.lexical(req.start(), strings.TrimSpace(p))
 	t.folder = folder
-	if t.written == "" {
-		t.written = "the folder it works in"
-	}
+	t.written = cmp.Or(t.written, "the folder it works in")
 	switch req.call.Tool {
 	case "Glob":
 		pattern, ok := in.str("pattern")

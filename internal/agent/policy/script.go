@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -139,9 +140,7 @@ func (s *script) read(src string, dirs []string, nested bool) {
 }
 
 func (s *script) setHard(why string) {
-	if s.hard == "" {
-		s.hard = why
-	}
+	s.hard = cmp.Or(s.hard, why)
 }
 
 func (s *script) add(u unit) {

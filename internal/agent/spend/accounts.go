@@ -1,6 +1,7 @@
 package spend
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -65,9 +66,7 @@ type Accounts struct {
 
 // New returns accounts whose calls are booked in the store.
 func New(c Config) *Accounts {
-	if c.Log == nil {
-		c.Log = zap.NewNop()
-	}
+	c.Log = cmp.Or(c.Log, zap.NewNop())
 	return &Accounts{store: c.Store, budgets: c.Budgets, prices: c.Prices, front: c.Front, log: c.Log}
 }
 

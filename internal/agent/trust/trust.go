@@ -4,6 +4,7 @@
 package trust
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"maps"
@@ -81,9 +82,7 @@ func Read(kind string, files map[string]string) (entries []Entry, unusable []str
 		case Commands:
 			e.Name = strings.ReplaceAll(strings.TrimSuffix(rest, ".md"), "/", ":")
 		case Agents:
-			if e.Name == "" {
-				e.Name = strings.TrimSuffix(path.Base(rest), ".md")
-			}
+			e.Name = cmp.Or(e.Name, strings.TrimSuffix(path.Base(rest), ".md"))
 		case Skills:
 			folder, file := path.Split(rest)
 			if e.Name = strings.TrimSuffix(folder, "/"); file != "SKILL.md" {
@@ -133,9 +132,7 @@ func parse(text string) (e Entry) {
 	for name := range strings.FieldsFuncSeq(values["tools"], func(r rune) bool { return strings.ContainsRune(", []", r) }) {
 		e.Tools = append(e.Tools, name)
 	}
-	if e.Description == "" {
-		e.Description = firstLine(e.Body)
-	}
+	e.Description = cmp.Or(e.Description, firstLine(e.Body))
 	return e
 }
 

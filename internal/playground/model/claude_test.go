@@ -104,7 +104,7 @@ func TestPricesAreTheCLIs(t *testing.T) {
 		"claude-haiku-4-5-20251001", "claude-haiku-5-5-20261001", "claude-opus-5-6", "claude-opus-5-50", "claude-opus-4-10", "claude-opus-4-v1",
 		"claude-haiku-5", "claude-3-opus-20240229", "claude-3-haiku-20240307", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "gpt-foo",
 	)
-	if _, _, version := price.Origin(); version != needtest.PinnedClaude(t) {
+	if _, version := price.Origin(); version != needtest.PinnedClaude(t) {
 		t.Errorf("the prices hold for %s, the tests are for %s", version, needtest.PinnedClaude(t))
 	}
 	for _, m := range models {

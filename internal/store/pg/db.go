@@ -6,6 +6,7 @@
 package pg
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -100,12 +101,8 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 		pool.Close()
 		return nil, fmt.Errorf("connect to the database: %w", err)
 	}
-	if o.TimeZone == nil {
-		o.TimeZone = time.UTC
-	}
-	if o.Log == nil {
-		o.Log = zap.NewNop()
-	}
+	o.TimeZone = cmp.Or(o.TimeZone, time.UTC)
+	o.Log = cmp.Or(o.Log, zap.NewNop())
 	return &DB{
 		Pool: pool, Options: o, Heartbeats: heartbeats, Process: rand.Text(), direct: direct.ConnConfig,
 		listening: upkeep.New("listening for notices of other replicas", Cure, o.Log),
