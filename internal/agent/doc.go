@@ -54,7 +54,7 @@
 //	admins asked, left    =        ·        ·        cold     ·        ·        ·        ·        ·        ·
 //	admins asked, a day   run      ·        ·        run      ·        ·        ·        ·        ·        ·
 //	admins asked, restart =        ·        ·        cold     ·        ·        ·        ·        ·        ·
-//	admins asked, nothing begun·        ·        ·        =        =        run      run      run      ·        ·
+//	admins asked, unbegun ·        ·        ·        =        =        run      run      run      ·        ·
 //	wake                  =        =        =        =        =        =        =        =        =        =
 //	stop                  =        cold     cold     =        ready    ready    ready    =        cold     =
 //	over budget           ·        ·        ·        =        ready    ready    ready    ready    ·        ·

@@ -204,7 +204,7 @@ var events = []event{
 		s.sleeps()
 		return true
 	}},
-	{"admins asked, nothing begun", onProcess(func(s *stage, p *playedProcess) {
+	{"admins asked, unbegun", onProcess(func(s *stage, p *playedProcess) {
 		s.store.Spend(s.threads[here].ID, 10_000_000)
 		p.spend()
 		synctest.Wait()

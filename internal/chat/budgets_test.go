@@ -88,9 +88,9 @@ func TestHomeShowsBudgets(t *testing.T) {
 	all, err := a.homeBudgets(t.Context(), time.Now())
 	var shown []string
 	for _, b := range all {
-		shown = append(shown, b.Of)
+		shown = append(shown, string(b.Scope)+" "+b.Key)
 	}
-	if diff := cmp.Diff([]string{"<@U1>", "Project web", "The team", "Project api", "<@U2>"}, shown); err != nil || diff != "" {
+	if diff := cmp.Diff([]string{"person U1", "project web", "workspace ", "project api", "person U2"}, shown); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	for team, want := range map[bool][]string{

@@ -51,7 +51,7 @@ type cursor struct {
 type overhearing struct {
 	scanned   map[threads.ThreadKey]bool
 	overheard map[threads.ThreadKey]time.Time // when the last message came in a thread that is none of ours
-	talk      map[threads.ThreadKey]string    // the ts of the last message in a thread that was not for us
+	talk      map[threads.ThreadKey]string    // by thread, the ts of the last message that was not for us
 	talkSince time.Time                       // since when talk has all of them; zero: never
 }
 

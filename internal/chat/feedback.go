@@ -103,7 +103,10 @@ func (a rater) onFeedbackCommand(ctx context.Context, in *Incoming, days string)
 const reportDays = 30
 
 // periodDays reads the number of days of a report; it is empty for the usual ones.
-func periodDays(days string) int { return cmp.Or(int(ParseID(days)), reportDays) }
+func periodDays(days string) int {
+	n, _ := strconv.Atoi(days) // a form let digits alone through
+	return cmp.Or(n, reportDays)
+}
 
 // onApprovalsCommand says how long people waited for decisions, and how they were made.
 func (a router) onApprovalsCommand(ctx context.Context, in *Incoming, days string) (outcome string, err error) {

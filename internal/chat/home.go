@@ -265,19 +265,7 @@ func (a tab) homeBudgets(ctx context.Context, now time.Time) (out []view.HomeBud
 		return keys, err
 	})
 	for _, b := range all {
-		of := "The team"
-		switch b.Scope {
-		case ledger.BudgetChannel:
-			of = "<#" + b.Key + ">"
-		case ledger.BudgetProject:
-			of = "Project " + b.Key
-		case ledger.BudgetPerson:
-			of = "<@" + b.Key + ">"
-		case ledger.BudgetThread:
-			of = "<" + links[b.Key] + "|A thread>"
-		case ledger.BudgetWorkspace:
-		}
-		out = append(out, view.HomeBudget{Of: of, Period: string(b.Period), Spent: b.SpentMicroUSD, Limit: b.LimitMicroUSD})
+		out = append(out, view.HomeBudget{Status: b, Thread: links[b.Key]})
 	}
 	slices.SortStableFunc(out, func(a, b view.HomeBudget) int { return cmp.Compare(b.Share(), a.Share()) })
 	return out, err

@@ -338,5 +338,5 @@ func ParseID(id string) int64 {
 	return n
 }
 
-// FormatID is a row's id as text.
+// FormatID is the number of a row or of a moment as text.
 func FormatID(n int64) string { return strconv.FormatInt(n, 10) }

@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"deckhand/internal/access"
@@ -120,7 +121,7 @@ func setupChoices(now string, may []string) view.Page {
 		choices = append(choices, view.Choice{Say: "setup project " + noProjectAny, Label: "No project"})
 	}
 	if more := len(may) - setupMost; more > 0 {
-		sentence += " There are " + FormatID(int64(more)) + " more: “/deckhand setup project NAME”."
+		sentence += " There are " + strconv.Itoa(more) + " more: “/deckhand setup project NAME”."
 	}
 	return view.AskBack{Sentence: sentence, Choices: choices}
 }

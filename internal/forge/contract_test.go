@@ -46,7 +46,7 @@ func openCase(t *testing.T, s *site) {
 	want(t, "find none", err, NotFound)
 	p, err := r.Open(t.Context(), NewPull{
 		Title: "Mend <b>it</b>", Body: "Asked by *Ada*.\n\n</textarea>", Branch: "deckhand/7-mend", Base: "main", Draft: true,
-		Labels: []string{"bug", "no such label"}, Reviewers: []string{"nobody", "grace"},
+		Labels: []string{"bug", "no such label", "Bug", "no such label"}, Reviewers: []string{"nobody", "grace"},
 	})
 	if err != nil {
 		t.Fatal(err)

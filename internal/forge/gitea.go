@@ -194,12 +194,14 @@ func (g *ofGitea) labels(ctx context.Context, wanted []string) (ids []int64, wit
 	if err != nil {
 		return nil, nil, failed("read the labels", g.host, err)
 	}
-	for _, name := range wanted {
-		i := slices.IndexFunc(all, func(l *gitea.Label) bool { return strings.EqualFold(l.Name, name) })
-		if i < 0 {
-			without = append(without, name)
-		} else {
-			ids = append(ids, all[i].ID)
+	var names []string
+	for _, l := range all {
+		names = append(names, l.Name)
+	}
+	there, without := known(wanted, names)
+	for _, l := range all {
+		if slices.Contains(there, l.Name) {
+			ids = append(ids, l.ID)
 		}
 	}
 	return ids, without, nil

@@ -221,14 +221,14 @@ func gitHubPages[T any](list func(github.ListOptions) ([]T, *github.Response, er
 	return all, nil
 }
 
-// known are those of the names that a list has, in its spelling, and the others.
+// known are those of the names that a list has, in its spelling, and the others, each once.
 func known(names, list []string) (out, others []string) {
 	for _, name := range names {
 		i := slices.IndexFunc(list, func(s string) bool { return strings.EqualFold(s, name) })
 		switch {
-		case i < 0:
+		case i < 0 && !slices.Contains(others, name):
 			others = append(others, name)
-		case !slices.Contains(out, list[i]):
+		case i >= 0 && !slices.Contains(out, list[i]):
 			out = append(out, list[i])
 		}
 	}

@@ -288,7 +288,7 @@ func (s *Service) remembered(ctx context.Context, t threads.Thread, p place.Proj
 		said += "\nThe forge did not let these be asked for a review, tell people so: " + plain(strings.Join(pull.Unasked, ", "), 500)
 	}
 	if len(pull.Unlabelled) > 0 {
-		said += "\nIt lacks these labels, which the repository does not have, tell people so: " + plain(strings.Join(pull.Unlabelled, ", "), 500)
+		said += "\nThe forge did not put these labels on, mostly since the repository does not have them, tell people so: " + plain(strings.Join(pull.Unlabelled, ", "), 500)
 	}
 	return said + pictures, nil
 }

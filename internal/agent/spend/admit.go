@@ -72,13 +72,13 @@ func (a *Accounts) Admit(ctx context.Context, l threads.Lease, t threads.Thread,
 // refuse ends a prompt that waits for nothing: nobody is asked, or an admin has left the budget
 // as it is.
 func (a *Accounts) refuse(ctx context.Context, l threads.Lease, p inbox.Prompt, b Status, n ledger.BudgetNotice) error {
-	said := b.Sentence()
-	if n.Decision.Leave {
-		said += " " + a.front.Name(ctx, n.DecidedBy) + " kept the limit for this " + string(b.Period) + "."
-	}
-	said += " So this does not start. The budget starts again on " + b.Begins() + ". An admin can raise it in deckhand.yaml."
-	if n.Decision.Leave && p.Waited {
-		said = "" // what says that it waits, or the card, says so
+	said := ""
+	if !n.Decision.Leave || !p.Waited { // else what said that it waits, or the card, says so
+		kept := ""
+		if n.Decision.Leave {
+			kept = " " + a.front.Name(ctx, n.DecidedBy) + " kept the limit for this " + string(b.Period) + "."
+		}
+		said = b.Sentence() + kept + " So this does not start. The budget starts again on " + b.Begins() + ". An admin can raise it in deckhand.yaml."
 	}
 	rows, err := a.store.DropPrompt(ctx, l, p.InboxID, inbox.Drop{Outcome: OverBudget, Mark: OverBudget, Sentence: func(int) string { return said }})
 	if errors.Is(err, pg.ErrNotFound) {

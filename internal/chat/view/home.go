@@ -3,6 +3,7 @@ package view
 import (
 	"time"
 
+	"deckhand/internal/agent/spend"
 	"deckhand/internal/report"
 	"deckhand/internal/store/approvals"
 	"deckhand/internal/store/ledger"
@@ -77,18 +78,16 @@ type HomeAdmin struct {
 
 // HomeBudget is a budget and what was spent of it.
 type HomeBudget struct {
-	Of     string // for people, mrkdwn: "The team", "<#C1>"
-	Period string // "day", "week", "month"
-	Spent  int64  // micro-USD
-	Limit  int64
+	spend.Status
+	Thread string // the address of a thread whose budget it is
 }
 
 // Share is how much of it was spent, in percent.
 func (b HomeBudget) Share() int64 {
-	if b.Limit <= 0 {
+	if b.LimitMicroUSD <= 0 {
 		return 100
 	}
-	return int64(min(100*float64(b.Spent)/float64(b.Limit), 9999))
+	return int64(min(100*float64(b.SpentMicroUSD)/float64(b.LimitMicroUSD), 9999))
 }
 
 // Spend is what was spent within a scope and a period, as the ledger has it.

@@ -3,13 +3,14 @@ package directory
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/slack-go/slack"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
+
+	"deckhand/internal/access"
 )
 
 const (
@@ -53,9 +54,6 @@ func (n Names) UserName(id string) (name string, deleted bool) {
 // ChannelName is the channel's name without #, or empty if it is not known.
 func (n Names) ChannelName(id string) string { return n.channels[id] }
 
-// isDirect reports whether a channel is a conversation between two.
-func isDirect(channel string) bool { return strings.HasPrefix(channel, "D") }
-
 // Names looks up what people and channels are called; the first ones are the most
 // important. private says which private channels may be named; nil: all. What Slack
 // does not tell in time has no name, which is no error.
@@ -86,7 +84,7 @@ func (d *Directory) Names(ctx context.Context, people, channels []string, privat
 	}
 	for _, id := range channels[:min(len(channels), namesMost)] {
 		g.Go(func() error {
-			if isDirect(id) {
+			if access.IsDirect(id) {
 				called(id, channel{name: "direct messages"}) // Slack does not tell us whose
 			} else if c, err := d.Channel(ctx, id); err == nil {
 				called(id, channel{name: c.Name, private: c.IsPrivate})
@@ -106,7 +104,7 @@ func (d *Directory) Names(ctx context.Context, people, channels []string, privat
 	if len(channels) > namesMost {
 		all := d.anywhere.read(ctx, d.listChannels)
 		for _, id := range channels[namesMost:] {
-			if isDirect(id) {
+			if access.IsDirect(id) {
 				called(id, channel{name: "direct messages"})
 			} else if c, ok := all[id]; ok {
 				called(id, c)

@@ -5,11 +5,11 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/slack-go/slack"
 	"github.com/tidwall/gjson"
 
+	"deckhand/internal/access"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
@@ -88,7 +88,7 @@ func (c *card) where() {
 		return
 	}
 	from := c.person(c.a.RequestedBy)
-	if c.a.ChannelID != "" && !strings.HasPrefix(c.a.ChannelID, "D") && mrkdwn.IsID(c.a.ChannelID) {
+	if c.a.ChannelID != "" && !access.IsDirect(c.a.ChannelID) && mrkdwn.IsID(c.a.ChannelID) {
 		from += " in <#" + c.a.ChannelID + ">"
 	}
 	c.context(joinNonEmpty(" · ", joinNonEmpty(": ", from, c.task()), c.link("thread")))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/access"
 	"deckhand/internal/agent"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/chat/view"
@@ -95,7 +96,7 @@ func reasonText(r view.FeedbackReason, o Options) string {
 		kind = "Good answer"
 	}
 	where := "in a direct message"
-	if mrkdwn.IsID(r.ChannelID) && !strings.HasPrefix(r.ChannelID, "D") {
+	if mrkdwn.IsID(r.ChannelID) && !access.IsDirect(r.ChannelID) {
 		where = "in <#" + r.ChannelID + ">"
 	}
 	head := "*" + kind + "*, says " + mrkdwn.Mention(r.UserID) + " " + where + ", " + mrkdwn.EscapeWithin(r.Project, 60) + ", " + dateTime(r.At)

@@ -10,6 +10,7 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/money"
 	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/store/ledger"
 )
 
 // homeAdminMost is how many budgets, and how many deciders, are listed.
@@ -44,7 +45,11 @@ func addAdmin(a *view.HomeAdmin, add func(slack.Block)) {
 	add(section("", joinNonEmpty("\n", load, bullets(lines))))
 	lines = nil
 	for _, b := range a.Budgets {
-		lines = append(lines, b.Of+", this "+b.Period+": "+money.USD(b.Spent)+" of "+money.USD(b.Limit)+" ("+strconv.FormatInt(b.Share(), 10)+" %)")
+		name := budgetName(b.Status)
+		if b.Scope == ledger.BudgetThread {
+			name = strings.TrimSuffix(name, "this thread") + linkTo(b.Thread, "a thread")
+		}
+		lines = append(lines, name+": "+money.USD(b.SpentMicroUSD)+" of "+money.USD(b.LimitMicroUSD)+" ("+strconv.FormatInt(b.Share(), 10)+" %)")
 	}
 	if len(lines) > 0 {
 		add(section("", joinNonEmpty("\n", "*Budgets*", bullets(firstOf(lines, homeAdminMost, "… and ")))))

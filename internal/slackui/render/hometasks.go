@@ -8,6 +8,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"deckhand/internal/access"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/money"
 	"deckhand/internal/plaintext"
@@ -96,7 +97,7 @@ func (t homeThread) text() string {
 	parts := []string{t.turn()}
 	if mrkdwn.IsID(t.Channel) {
 		where := "<#" + t.Channel + ">"
-		if strings.HasPrefix(t.Channel, "D") {
+		if access.IsDirect(t.Channel) {
 			where = "a direct message"
 		}
 		parts = append(parts, "in "+where)

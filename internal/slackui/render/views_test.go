@@ -64,8 +64,11 @@ func TestHome(t *testing.T) {
 	}
 	full.More, full.Choice = true, view.HomeChoice{All: true, State: "waits", Project: "project-3", Page: 2}
 	full.Admin = &view.HomeAdmin{
-		Health:  []string{"degraded, version 1.0, 3 sessions here", "jobs: this replica reminds nobody. What helps: see the <log>."},
-		Budgets: []view.HomeBudget{{Of: "The team", Period: "month", Spent: 12_340_000, Limit: 100_000_000}, {Of: "<#C0DEV>", Period: "day", Spent: 7, Limit: 0}},
+		Health: []string{"degraded, version 1.0, 3 sessions here", "jobs: this replica reminds nobody. What helps: see the <log>."},
+		Budgets: []view.HomeBudget{
+			homeBudget(ledger.BudgetWorkspace, "", ledger.BudgetMonthly, 12_340_000, 100_000_000), homeBudget(ledger.BudgetChannel, "C0DEV", ledger.BudgetDaily, 7, 0),
+			homeBudget(ledger.BudgetPerson, "U0ASKER", ledger.BudgetDaily, 1_000_000, 2_000_000), homeBudget(ledger.BudgetThread, "7", ledger.BudgetWeekly, 1_000_000, 4_000_000),
+		},
 		Pending: 41, Oldest: at, Days: 7,
 		Deciders: []approvals.Stats{{Name: approver, Asked: 12, Allowed: 10, Denied: 2, Quick: 1, Median: 40 * time.Second}},
 	}
@@ -189,4 +192,10 @@ func TestAMessageThatIsAskedAboutNamesPeople(t *testing.T) {
 	if said := texts(m.Blocks.BlockSet); !strings.Contains(said, "<@U0GRACE> and <@W0ADA>: see") || strings.Contains(said, "<!") || strings.Contains(said, "<@x") {
 		t.Error(said)
 	}
+}
+
+func homeBudget(scope ledger.BudgetScope, key string, period ledger.BudgetPeriod, spent, limit int64) view.HomeBudget {
+	b := view.HomeBudget{Thread: "https://team.slack.com/archives/C0DEV/p1"}
+	b.Scope, b.Key, b.Period, b.SpentMicroUSD, b.LimitMicroUSD = scope, key, period, spent, limit
+	return b
 }
