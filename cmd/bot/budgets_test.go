@@ -47,6 +47,7 @@ func TestABudgetAsks(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM inbox WHERE state = 'accepted' AND ts = '` + third + `'`); n != 1 {
 		t.Error("the prompt does not wait")
 	}
+	w.says(eng, thread, "Ada Admin can raise it") // below the card, too, whoever writes is told what becomes of it
 	w.click(grace, eng, card.TS, "budget_leave")
 	w.told(grace, eng, thread, "Only admins can do this")
 	v, text := w.opens(ada, eng, card.TS, "budget_raise")

@@ -157,9 +157,7 @@ func (b *Store) WaitForBudget(ctx context.Context, l threads.Lease, inboxID int6
 			b.waits = map[int64]*wait{}
 		}
 		b.waits[inboxID] = &wait{notice: n, asleep: true}
-		if e := b.inbox[inboxID-1]; e.Waited || n.ThreadID != t.ID {
-			b.addOutboxRow(t.ID, outbox.Row{Kind: outbox.Wait, InboxID: inboxID})
-		}
+		b.addOutboxRow(t.ID, outbox.Row{Kind: outbox.Wait, InboxID: inboxID})
 		b.inbox[inboxID-1].Waited = true
 		return nil
 	})

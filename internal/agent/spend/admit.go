@@ -62,9 +62,7 @@ func (a *Accounts) Admit(ctx context.Context, l threads.Lease, t threads.Thread,
 		if err != nil {
 			return "", "", err
 		}
-		if p.Waited || notices[0].ThreadID != t.ID { // else its card stands here and says so
-			a.ShowWait(p)
-		}
+		a.ShowWait(p)
 		return "", Waits, nil
 	}
 }

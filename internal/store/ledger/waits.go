@@ -25,7 +25,7 @@ type BudgetWait struct {
 
 // WaitForBudget makes a prompt sleep until somebody decides about the budget's notice or its period ends. seen is
 // the number of decisions when the budget was read: if there are others by now, it gives [pg.ErrEnded] and nothing
-// sleeps. The thread gets an [outbox.Wait], unless the notice is shown there. A prompt that has a turn by now, or
+// sleeps. The thread gets an [outbox.Wait]. A prompt that has a turn by now, or
 // was dropped, gives [pg.ErrNotFound].
 func (s *Store) WaitForBudget(ctx context.Context, l threads.Lease, inboxID int64, n BudgetNotice, seen int) error {
 	err := threads.Fenced(ctx, s.db, l, func(tx pg.Tx) error {
@@ -40,18 +40,18 @@ func (s *Store) WaitForBudget(ctx context.Context, l threads.Lease, inboxID int6
 		if state.Decisions != seen {
 			return pg.ErrEnded
 		}
-		var waited bool
-		if err := tx.QueryRow(ctx, `
+		tag, err := tx.Exec(ctx, `
 			INSERT INTO budget_waits (inbox_id, thread_id, notice_id, until)
 			SELECT id, thread_id, $3, $4 FROM inbox WHERE id = $1 AND thread_id = $2 AND state = 'accepted'
-			ON CONFLICT (inbox_id) DO UPDATE SET notice_id = excluded.notice_id, until = excluded.until, asleep = true
-			RETURNING xmax <> 0`,
-			inboxID, l.ThreadID, n.ID, n.To).Scan(&waited); err != nil {
-			return pg.NotFound(err)
+			ON CONFLICT (inbox_id) DO UPDATE SET notice_id = excluded.notice_id, until = excluded.until, asleep = true`,
+			inboxID, l.ThreadID, n.ID, n.To)
+		if err != nil {
+			return err
 		}
-		if waited || n.ThreadID != l.ThreadID { // else the notice's own card is there
-			_, err = outbox.Add(ctx, tx, l.ThreadID, outbox.NewRow{Kind: outbox.Wait, Inbox: inboxID})
+		if tag.RowsAffected() == 0 {
+			return pg.ErrNotFound
 		}
+		_, err = outbox.Add(ctx, tx, l.ThreadID, outbox.NewRow{Kind: outbox.Wait, Inbox: inboxID})
 		return err
 	})
 	return pg.Wrap(err, "wait for a budget")
