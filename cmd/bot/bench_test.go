@@ -24,6 +24,10 @@ import (
 // than a second, so go test runs it once.
 const rounds = 15
 
+// rest lets pass what the last turn left to do, in the bot and in Claude Code, and Slack's one
+// post a second: neither belongs to what is measured next.
+func rest() { time.Sleep(1500 * time.Millisecond) }
+
 // direct is the CLI driven without a bot, on the same model: the floor that the
 // bot is measured against.
 type direct struct {
@@ -126,19 +130,19 @@ func BenchmarkFollowUp(b *testing.B) {
 
 	var floor, bot, whole, line, spawned, call []time.Duration
 	for i := range rounds {
-		time.Sleep(1500 * time.Millisecond) // Slack's one post a second must not be measured
-
+		rest()
 		began := time.Now()
 		first, _ := d.turn(fmt.Sprintf(twoLines, "floor", i))
 		floor = append(floor, first.Sub(began))
 		whole = append(whole, time.Since(began))
 
+		rest()
 		began = time.Now()
 		ts := w.post(linus, eng, thread, fmt.Sprintf(twoLines, "answer", i))
 		bot = append(bot, w.postedAt(fmt.Sprintf("answer %d", i), ts).Sub(began))
 		w.done(eng, thread, ts)
 
-		time.Sleep(1500 * time.Millisecond)
+		rest()
 		began = time.Now()
 		ts = w.post(linus, eng, thread, fmt.Sprintf("say: short %d", i))
 		line = append(line, w.postedAt(fmt.Sprintf("short %d", i), ts).Sub(began))
@@ -201,7 +205,7 @@ func BenchmarkApproveToResult(b *testing.B) {
 	w.done(eng, thread, thread)
 	var floor, bot []time.Duration
 	for i := range rounds {
-		time.Sleep(1500 * time.Millisecond)
+		rest()
 		note := filepath.Join(w.Workspace, fmt.Sprintf("ran-%d", i))
 		prompt := fmt.Sprintf("tool: Bash {\"command\":\"date +%%s%%N > %s\"}\nsay: noted", note)
 		_, allowed := d.turn(prompt)
@@ -210,6 +214,7 @@ func BenchmarkApproveToResult(b *testing.B) {
 			b.Fatal(err)
 		}
 
+		rest()
 		ts := w.post(linus, eng, thread, prompt)
 		card := w.card(eng, thread)
 		time.Sleep(deliberation)
@@ -255,13 +260,13 @@ func BenchmarkSandbox(b *testing.B) {
 	for i := range rounds {
 		for _, kind := range kinds {
 			w := worlds[kind]
-			time.Sleep(1500 * time.Millisecond) // Slack's one post a second must not be measured
+			rest()
 			began := time.Now()
 			thread := w.post(linus, eng, "", fmt.Sprintf("@deckhand "+twoLines, "mention", i))
 			took["mention-"+kind] = append(took["mention-"+kind], w.postedAt(fmt.Sprintf("mention %d", i), thread).Sub(began))
 			w.done(eng, thread, thread)
 
-			time.Sleep(1500 * time.Millisecond)
+			rest()
 			began = time.Now()
 			ts := w.post(linus, eng, thread, fmt.Sprintf(twoLines, "answer", i))
 			took["followup-"+kind] = append(took["followup-"+kind], w.postedAt(fmt.Sprintf("answer %d", i), ts).Sub(began))

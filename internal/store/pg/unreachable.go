@@ -1,6 +1,7 @@
 package pg
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -82,11 +83,16 @@ func ParsePool(url string, writes bool) (*pgxpool.Config, error) {
 		return nil, errors.New("a setting of the connection pool in the URL (pool_…) is not right; write one such as pool_max_conns=10, or none")
 	}
 	noticeLoss(cfg.ConnConfig)
+	cfg.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > pingAfter }
 	if writes && cfg.ConnConfig.ValidateConnect == nil {
 		cfg.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	return cfg, nil
 }
+
+// pingAfter is how long a connection may be idle and still be used unchecked: longer than the pauses between the scans
+// of a silent bot, which would else ping before each.
+const pingAfter = 10 * time.Second
 
 // lossTimeout is after how long a silently lost server is given up. Each of several hosts has a share of it to
 // answer, so that the next one is reached in time: before a lease expires.
