@@ -94,6 +94,7 @@ func TestAForgeThatMakesNoSenseIsToldWithItsPlace(t *testing.T) {
 		"no address":                  {"{}", tree + "\n    repos: {a: {base: x}}", "projects.web.repos.a: write the repository's address"},
 		"one beside no forge":         {"{}", "dir: /srv/web\n    workspace: worktree\n    repos: {a: https://h/t/l}", "projects.web.repos.a: this is beside the project's own repository at a forge"},
 		"a list of them":              {"{}", tree + "\n    repos: [https://h/t/l]", "projects.web.repos: write a mapping"},
+		"nobody's repository":         {"{token_env: T}", "repo: https://h/w\n    workspace: worktree\n    pull_requests: {forge: gitlab}", `projects.web.pull_requests: "https://h/w" does not say whose repository it is: write https://host/team/web.git`},
 		"one token for two hosts":     {"{token_env: T}", "repo: https://h/t/w\n  api:\n    repo: https://other/t/w", ":1:7: git: this credential would be shown to other for project api and to h for project web"},
 		"a key that is none":          {"{token: x}", "repo: https://h/t/w", `there is no key "token" here`},
 	} {

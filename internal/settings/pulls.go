@@ -171,13 +171,17 @@ func (v *validation) pulls(at string, d document, p projectYAML) {
 		v.add(at, "the forge's API needs a token; write git: {token_env: NAME}, or a github_app")
 		return
 	}
-	if d.pullsOf(p).Kind == "" {
+	kind := d.pullsOf(p).Kind
+	if kind == "" {
 		v.add(at+".forge", "what kind of forge this is does not follow from its address; write github, gitlab or gitea (which is Forgejo's, too)")
+	} else if u, err := url.Parse(d.forgeOf(p)[0]); err == nil && u.User == nil { // who is in it is told by where the address stands
+		if _, err := forge.Site(forge.Config{Kind: kind, URL: u.String()}); err != nil {
+			v.add(at, "%v", err)
+		}
 	}
 	if y.WebhookSecretEnv != "" {
 		v.secretVariable(at+".webhook_secret_env", y.WebhookSecretEnv)
 	}
-	kind := d.pullsOf(p).Kind
 	switch c := y.Connect; {
 	case y.As != "" && y.As != asPerson:
 		v.add(at+".as", "%q is nobody; write person, or leave it out", y.As)
