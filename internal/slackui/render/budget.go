@@ -33,7 +33,7 @@ func Budget(v view.Budget) Page {
 	if asks {
 		lines = append(lines, "New requests wait for an admin.")
 		if b.CheaperModel != "" {
-			lines = append(lines, "On "+mrkdwn.Code(b.CheaperModel)+" work goes on without a limit until the end of this "+string(b.Period)+".")
+			lines = append(lines, "Going on with "+mrkdwn.Code(b.CheaperModel)+" has no limit until the end of this "+string(b.Period)+".")
 		}
 	}
 	id := plaintext.Clip(v.Notice.ID, 200)
