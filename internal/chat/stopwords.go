@@ -101,9 +101,10 @@ var (
 	tone   = regexp.MustCompile(`:skin-tone-[2-6]:|[🏻-🏿]`)
 )
 
-// saysStop reports whether a text means stop, and nothing else.
+// saysStop reports whether a text means stop, and nothing else. A slash in front, as before commands of Claude Code's,
+// changes nothing.
 func saysStop(text string) bool {
-	text = tone.ReplaceAllString(fold(strings.TrimSpace(text)), "")
+	text = strings.TrimPrefix(tone.ReplaceAllString(fold(strings.TrimSpace(text)), ""), "/")
 	if noTalk.MatchString(text) {
 		return false
 	}

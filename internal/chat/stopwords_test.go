@@ -8,7 +8,7 @@ var stopSayings = []string{
 	"stop", "Stop!", "STOP", "stop now", "please stop", "stop please", "stop it", "stop that", "halt", "cancel", "wait", "abort", "arrête", "стоп", "停止", "🛑", "✋", "hold on",
 	":octagonal_sign:", ":stop_sign:", ":raised_hand:", ":raised_hand::skin-tone-3:", "✋🏽", ":no_entry: stop", "⏹️", "stop 🛑",
 	"stop stop stop", "no, stop", "ok stop", "wait, stop!", "Deckhand, stop", "stop, Claude", "could you please stop", "stop everything now", "cancel this task", "abort the turn", "stop working", "stop running", "wait…", "*stop*", "`stop`", "_halt_",
-	"wait a minute", "enough!", "kill it", "cancel that please", "quit",
+	"wait a minute", "enough!", "kill it", "cancel that please", "quit", "/stop", "/halt", "/stop please", " /stop!",
 	"stopp", "bitte anhalten", "Halt bitte", "abbrechen", "Warte mal", "hör auf", "Hör bitte auf", "aufhören!", "sofort stoppen",
 	"para", "¡Para!", "para por favor", "detente", "cancela", "espera", "¡Alto!", "basta ya",
 	"arrete", "Arrêtez !", "arrête-toi", "arrête s'il te plaît", "annule", "attends", "stop svp",
@@ -26,7 +26,7 @@ var noStops = []string{
 	"stop using tabs", "stop using tabs in main.go", "wait for the tests to pass before you push", "cancel the subscription endpoint",
 	"stop the server", "stop the container", "stop at the first error", "stop on errors", "why did you stop?", "don't stop", "do not stop", "never stop", "stop words table",
 	"wait for CI", "wait until it is green", "what happens on cancel?", "cancel button is broken", "add a cancel button", "abort() leaks", "abort on error", "implement pause", "pause the video player",
-	"halt and catch fire, explain", "stop()", "stop.go does not compile", "stop-the-world pauses", "`stop` does not return", "\"stop\" is what he said", "> stop", "stop\nfix the test",
+	"halt and catch fire, explain", "stop()", "stop.go does not compile", "stop-the-world pauses", "`stop` does not return", "\"stop\" is what he said", "> stop", "stop\nfix the test", "/stop/api", "/tmp/stop", "/", "/stop-words", "/stop the server",
 	"quit smoking app", "enough tests?", "hold on to the lock longer", "para que sirve esto", "arrête les tests de charge", "warte auf die Tests", "alto nivel", "停止按钮坏了", "取消订阅接口", "待って関数を直して", "취소 버튼을 고쳐줘", "стоп-слова", "cancela la suscripción",
 	"please", "ok", "no", "now", "thanks", "🎉", ":tada:", "", "fix the test", "the turn", "stop stop stop stop stop stop stop",
 }
