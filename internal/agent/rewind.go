@@ -48,7 +48,10 @@ func (w *worker) rewind(ctx context.Context, p inbox.Prompt) error {
 		_, err := w.project.In(repository) // one that is not the project's any more stays as it is
 		return err != nil
 	})
-	if !ok || !kept {
+	if !ok {
+		return w.endRewind(ctx, p, before)
+	}
+	if !kept {
 		return w.endRewind(ctx, p, "Nothing can be rewound to that any more: what the files were then is not kept. Write “rewind” to see to what it can.")
 	}
 	if _, saved := h.State(h.Last()); p.Rewind.Go || !saved {
@@ -123,17 +126,21 @@ func GoneOn(h store.History, r inbox.Rewind) bool {
 const NotRewound = "Nothing was rewound: this thread has gone on since that was shown, or it was done already. Write “rewind” to see how it is now."
 
 // rewindTo is the end of the turn to which a rewind leads, in the session whose conversation it is, and that in words
-// that follow “took this thread back”. Turn 0 is what was there before the last rewind.
+// that follow “took this thread back”. Turn 0 is what was there before the last rewind. Where there is no such end,
+// the words say that.
 func rewindTo(h store.History, turn int64) (to store.Past, words string, ok bool) {
-	if turn == 0 {
-		return store.Past{Turn: h.BackTurn, SessionID: h.Back}, "to what it was before the last rewind", h.Back != ""
+	switch {
+	case turn == 0 && h.Back == "":
+		return to, "This thread was not rewound, so there is nothing to undo.", false
+	case turn == 0:
+		return store.Past{Turn: h.BackTurn, SessionID: h.Back}, "to what it was before the last rewind", true
 	}
 	for _, p := range h.Turns {
 		if p.Turn == turn {
 			return store.Past{Turn: p.Before, SessionID: p.SessionID}, "to before “" + p.Beginning() + "”", true
 		}
 	}
-	return to, "", false
+	return to, "That is no message of this thread. Write “rewind” to choose one.", false
 }
 
 // saveState saves what the folder is after the last turn of the history, and reads that again.
@@ -227,7 +234,7 @@ func dryRun(all []place.Differs, before, branch string, back bool) string {
 		}
 	}
 	if back {
-		add("What git ignores stays as it is. There is no way back to what was done since the rewind: “fork” first, if it is wanted. The ledger and the audit keep everything.")
+		add("What git ignores stays as it is. What was done since the rewind will be lost. To keep it, write “fork” first. The ledger and the audit keep everything.")
 	} else {
 		add("Claude will not know what was said since.")
 		add("What git ignores stays as it is. What is there now is kept, and “rewind back” brings it back; the ledger and the audit keep everything.")

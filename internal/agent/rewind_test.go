@@ -80,7 +80,7 @@ func TestRewindTo(t *testing.T) {
 		{5, 3, "s2", "to before “" + strings.Repeat("é", 50) + "…”", true},
 		{3, 0, "s1", "to before “one two”", true},
 		{0, 9, "s0", "to what it was before the last rewind", true},
-		{4, 0, "", "", false},
+		{4, 0, "", "That is no message of this thread. Write “rewind” to choose one.", false},
 	} {
 		to, words, ok := rewindTo(h, c.to)
 		if to.Turn != c.turn || to.SessionID != c.session || words != c.words || ok != c.ok {

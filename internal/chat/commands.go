@@ -43,6 +43,8 @@ type command struct {
 	// steers says that it steers the thread's session. Its exact form alone is the command, as
 	// people begin work with such words, too, and where a channel wants mentions it takes one.
 	steers bool
+	// strange says that work hardly begins with its name: a few words that do, and are not its form, are asked back.
+	strange bool
 	// run carries it out for a person who is entitled to it, answers them, and says in
 	// a word or two what came of it.
 	run func(ctx context.Context, in *Incoming, rest string) (outcome string, err error)
@@ -94,7 +96,7 @@ func allCommands(a *Chat) commands {
 			help: view.HelpLine{Say: []string{"model opus", "model", "model default"}, Means: "choose the model that answers, with its price, or write model=opus in a message"},
 		},
 		{
-			name: "effort", act: access.Prompt, inThread: true, steers: true, form: form(`([A-Za-z]*)[.!?…]*`),
+			name: "effort", act: access.Prompt, inThread: true, steers: true, strange: true, form: form(`([A-Za-z]*)[.!?…]*`),
 			run:  s.session(s.onEffortCommand),
 			help: view.HelpLine{Say: []string{"effort high", "effort low", "effort default"}, Means: "how much the model thinks"},
 		},
@@ -106,9 +108,9 @@ func allCommands(a *Chat) commands {
 			help: view.HelpLine{Say: []string{"plan"}, Means: "have the next work planned first, for approval"},
 		},
 		{
-			name: "mode", act: access.Prompt, inThread: true, steers: true, form: form(`([A-Za-z]*)[.!?…]*`),
+			name: "mode", act: access.Prompt, inThread: true, steers: true, strange: true, form: form(`([A-Za-z]*)[.!?…]*`),
 			run:  s.session(s.onModeCommand),
-			help: view.HelpLine{Say: []string{"mode default", "mode plan"}, Means: "work without a plan again, or plan first"},
+			help: view.HelpLine{Say: []string{"mode default", "mode plan"}, Means: "switch planning off again, or on"},
 		},
 		{
 			name: "retry", act: access.Prompt, inThread: true, steers: true, form: form(`()`),
@@ -116,7 +118,7 @@ func allCommands(a *Chat) commands {
 			help: view.HelpLine{Say: []string{"retry"}, Means: "do the last message again, as yours"},
 		},
 		{
-			name: "rewind", act: access.Prompt, inThread: true, steers: true, form: form(`((?:(?:back|[1-9][0-9]*)(?: +yes +[0-9]+ +[0-9a-f-]+)?)?)[.!?…]*`),
+			name: "rewind", act: access.Prompt, inThread: true, steers: true, strange: true, form: form(`((?:(?:back|[1-9][0-9]*)(?: +yes +[0-9]+ +[0-9a-f-]+)?)?)[.!?…]*`),
 			run:  s.session(s.onRewindCommand),
 			help: view.HelpLine{Say: []string{"rewind", "rewind back"}, Means: "take the thread back to before a message: files, branch and conversation, after a look at what would change; or undo that"},
 		},
@@ -146,7 +148,7 @@ func allCommands(a *Chat) commands {
 			help: view.HelpLine{Say: []string{"compact"}, Means: "sum the conversation up, so that there is room again"},
 		},
 		{
-			name: "mcp", act: access.Prompt, inThread: true, steers: true, form: form(`((?:(?:off|on|reconnect) +[a-z0-9-]+)?)[.!?…]*`),
+			name: "mcp", act: access.Prompt, inThread: true, steers: true, strange: true, form: form(`((?:(?:off|on|reconnect) +[a-z0-9-]+)?)[.!?…]*`),
 			run:  s.session(s.onMCPCommand),
 			help: view.HelpLine{Say: []string{"mcp", "mcp off linear", "mcp on linear", "mcp reconnect linear"}, Means: "the MCP servers of this thread: how they are, switch one off or on, connect it again"},
 		},
@@ -288,7 +290,7 @@ func (a router) onMessage(ctx context.Context, in *Incoming) (outcome string, er
 		a.askBack(in, c, text)
 		outcome, err = askedBack, nil
 	default:
-		outcome, err = c.run(ctx, in, c.rest)
+		outcome, err = a.carryOut(ctx, in, c)
 	}
 	if files := in.Message.Files; err == nil && len(files) > 0 {
 		a.Answer(in, notGiven(files, c.name))
@@ -362,6 +364,12 @@ func (a router) onSayClick(ctx context.Context, in *Incoming) (outcome string, e
 	if a.refuses(ctx, in, who, c.act) {
 		return "refused", nil
 	}
+	return a.carryOut(ctx, in, c)
+}
+
+// carryOut carries a command out. Whoever said it is answered, even if the answer is the last sentence of the thread.
+func (a router) carryOut(ctx context.Context, in *Incoming, c *spoken) (outcome string, err error) {
+	a.said.forget(in.Row.Key())
 	return c.run(ctx, in, c.rest)
 }
 

@@ -45,10 +45,13 @@ func (a steerer) onForkCommand(ctx context.Context, in *Incoming, t threads.Thre
 			return "no fork", err
 		}
 		if strings.EqualFold(words, "from") {
-			page := a.listPast(h, "After which message shall the other thread begin? “fork” alone takes this one as it is now.", func(p store.Past) (string, bool) {
+			page := a.listPast(h, "Choose the message after which the other thread begins. “fork” alone takes this thread as it is now.", func(p store.Past) (string, bool) {
 				_, kept := h.State(p.Turn)
 				return fmt.Sprintf("fork %d", p.Turn), kept && h.Held
 			})
+			if len(page.Choices) == 0 {
+				page.Sentence = "There is no message yet after which another thread could begin. Write “fork” to take this thread as it is now."
+			}
 			a.reply(in, page)
 			return "forks", nil
 		}

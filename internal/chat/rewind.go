@@ -75,7 +75,7 @@ func (a steerer) past(ctx context.Context, in *Incoming, t threads.Thread, word 
 }
 
 func (a steerer) listRewinds(in *Incoming, h store.History) (outcome string) {
-	page := a.listPast(h, "Before which message shall this thread be as it was? What would change is shown first.", func(p store.Past) (string, bool) {
+	page := a.listPast(h, "Choose the message to go back to. The thread goes back to just before it; you see first what would change.", func(p store.Past) (string, bool) {
 		_, kept := h.State(p.Before)
 		return fmt.Sprintf("rewind %d", p.Turn), kept
 	})

@@ -20,7 +20,8 @@ import (
 //     one that begins with a verb (approve, deny, feedback, help) and has three words at most,
 //     or a card's code after the name, and one that would be a command but for a slip of the
 //     finger. It is asked back, with what may have been meant as buttons.
-//   - What steers a session is a command in its exact form alone: “plan the release” is work.
+//   - What steers a session is a command in its exact form alone: “plan the release” is work. Of
+//     mcp, mode, rewind and effort, with which no work begins, three words are asked back, too.
 //   - Everything else is work, but for questions about costs; see [report.Asks].
 type spoken struct {
 	*command
@@ -35,6 +36,9 @@ type spoken struct {
 	guessed bool
 }
 
+// asksHelp are other ways to say help.
+var asksHelp = folded("what can you do", "what can I say", "hilfe", "aide", "ayuda", "aiuto", "ajuda", "помощь", "допомога", "pomoc", "yardım", "hjälp", "hjelp", "ヘルプ", "도움말", "帮助", "幫助")
+
 // longestNearly is how many words a text that begins with a verb of ours may have and be
 // no work.
 const longestNearly = 3
@@ -48,6 +52,9 @@ func (list commands) find(text string) *spoken {
 	if saysStop(whole) || saysStop(text) { // ":stop_sign:" loses its first mark
 		name, _ := headOf(text)
 		return &spoken{command: list.named("stop"), guessed: !strings.EqualFold(name, "stop")}
+	}
+	if asksHelp[strings.Join(stopWord.FindAllString(fold(text), -1), " ")] {
+		return &spoken{command: list.named("help"), guessed: true}
 	}
 	if s := list.read(text); s != nil {
 		return s
@@ -77,7 +84,7 @@ func (list commands) read(text string) *spoken {
 	if m := c.form.FindStringSubmatch(rest); m != nil && coded == c.byCode {
 		return &spoken{command: c, rest: m[1]}
 	}
-	if c.steers {
+	if c.steers && !c.strange {
 		return nil
 	}
 	if c.noun || coded || len(strings.Fields(rest)) < longestNearly {
@@ -124,6 +131,9 @@ func (c *command) names() []string {
 func (s *spoken) complaint(text string) string {
 	if s.meant != "" {
 		return "Did you mean “" + quoted(s.meant) + "”?"
+	}
+	if s.byCode {
+		return "I find no code in “" + quoted(text) + "”. The code stands on the request's card. Write “" + s.help.Say[0] + "”."
 	}
 	return "I do not understand “" + quoted(text) + "”. Write “" + s.help.Say[0] + "”: " + s.help.Means + "."
 }

@@ -155,16 +155,23 @@ func (a steerer) onEffortCommand(ctx context.Context, in *Incoming, t threads.Th
 	if level == byDefault {
 		return a.steer(ctx, in, t, inbox.SteerEffort, level, "chose the model's own effort. It holds from the next message on.")
 	}
-	return a.steer(ctx, in, t, inbox.SteerEffort, level, "chose "+level+" effort. It holds from the next message on; more effort costs more.")
+	return a.steer(ctx, in, t, inbox.SteerEffort, level, "chose "+level+" effort. It holds from the next message on."+costsMore(level))
+}
+
+// costsMore is said of each effort but the least.
+func costsMore(level string) string {
+	if level == agent.Efforts[0] {
+		return ""
+	}
+	return " More effort costs more."
 }
 
 func (a steerer) onModeCommand(ctx context.Context, in *Incoming, t threads.Thread, mode string) (outcome string, err error) {
-	mode = strings.ToLower(mode)
-	switch mode {
+	switch strings.ToLower(mode) {
 	case agent.ModePlan:
-		return a.steer(ctx, in, t, inbox.SteerMode, mode, "wants a plan first: from the next message on nothing is changed before somebody approves it. “mode default” ends that.")
+		return a.steer(ctx, in, t, inbox.SteerMode, agent.ModePlan, "wants a plan first: from the next message on nothing is changed before somebody approves it. “mode default” ends that.")
 	case agent.ModeDefault:
-		return a.steer(ctx, in, t, inbox.SteerMode, mode, "wants no plan first. It holds from the next message on.")
+		return a.steer(ctx, in, t, inbox.SteerMode, agent.ModeDefault, "switched planning off. That holds from the next message on.")
 	}
 	now, err := a.c.Store.Steering(ctx, t.ID)
 	if err != nil {

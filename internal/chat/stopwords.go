@@ -17,7 +17,7 @@ import (
 var stopPhrases = folded(
 	// English, British and American.
 	"stop", "stopp", "halt", "cancel", "abort", "quit", "cease", "desist", "wait", "pause", "enough", "hold on", "hold it", "hang on", "kill it",
-	"wait a minute", "wait a second", "wait a sec", "wait a moment", "one moment", "not so fast", "cut it out", "knock it off", "give up", "whoa", "freeze",
+	"wait a minute", "wait a second", "wait a sec", "wait a moment", "one moment", "not so fast", "cut it out", "knock it off", "give up", "whoa", "freeze", "never mind", "nevermind", "forget it",
 	// German.
 	"anhalten", "abbrechen", "abbruch", "warte", "warten", "warte mal", "moment", "moment mal", "aufhören", "hör auf", "brich ab", "stoppen", "genug", "schluss", "lass es",
 	// Spanish, of Spain and Latin America.
