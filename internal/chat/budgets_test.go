@@ -11,6 +11,7 @@ import (
 	"deckhand/internal/chat/view"
 	"deckhand/internal/report"
 	"deckhand/internal/store/ledger"
+	"deckhand/internal/store/threads"
 )
 
 // TestOfSeveralBudgetsTheOneThatWasReachedAsks: a notice names no budget, and its limit may
@@ -97,9 +98,13 @@ func TestHomeShowsBudgets(t *testing.T) {
 		false: {"Your budget for today: $1.10 of $2.00"},
 		true:  {"This month's budget of the team: $10.00 of $50.00", "Your budget for today: $1.10 of $2.00"},
 	} {
-		mine, err := a.myBudgets(t.Context(), "U1", team, time.Now())
+		mine, err := a.budgetsFor(t.Context(), threads.Thread{}, "U1", team, time.Now())
 		if diff := cmp.Diff(want, mine); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
+	}
+	here, err := a.budgetsFor(t.Context(), threads.Thread{Project: "web"}, "U1", false, time.Now())
+	if diff := cmp.Diff([]string{"Today's budget of the project web: $5.00 of $10.00", "Your budget for today: $1.10 of $2.00"}, here); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }

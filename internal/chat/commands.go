@@ -407,9 +407,12 @@ func (a prompter) giveToModel(ctx context.Context, in *Incoming, ts, project str
 }
 
 // asksCosts is the command that a question about costs stands for; nil for no such question.
-func (a router) asksCosts(ctx context.Context, in *Incoming, thread threads.Thread, text string) (*spoken, error) {
-	if asks, err := a.costs.Asks(ctx, in.Row.UserID, placeOf(in, thread), text); err != nil || !asks {
-		return nil, err
+func (a router) asksCosts(ctx context.Context, in *Incoming, thread threads.Thread, text string) (_ *spoken, err error) {
+	asks := asksBudget.MatchString(text)
+	if !asks {
+		if asks, err = a.costs.Asks(ctx, in.Row.UserID, placeOf(in, thread), text); err != nil || !asks {
+			return nil, err
+		}
 	}
 	return &spoken{command: a.table.commands.named("costs"), rest: text, guessed: true}, nil
 }
@@ -424,7 +427,7 @@ func placeOf(in *Incoming, thread threads.Thread) view.Place {
 }
 
 // asksBudget matches a question about what somebody may spend, not about what was spent.
-var asksBudget = regexp.MustCompile(`(?i)^(?:what(?:['’]s| is| are)|how much(?: is| do i have)?(?: left)?(?: of| in)?) (?:my|our|the) budgets?(?: is left| do i have left)?(?: today| this (?:day|week|month))?[ ?!.]*$`)
+var asksBudget = regexp.MustCompile(`(?i)^(?:(?:what(?:['’]s| is| are)|how much(?: is| do i have)?(?: left)?(?: of| in)?) )?(?:(?:my|our|the) )?budgets?(?: is left| do i have left)?(?: today| this (?:day|week|month))?[ ?!.]*$`)
 
 func (a router) onCostsCommand(ctx context.Context, in *Incoming, words string) (outcome string, err error) {
 	thread, err := a.here(ctx, in)
@@ -436,14 +439,14 @@ func (a router) onCostsCommand(ctx context.Context, in *Incoming, words string) 
 		team := who
 		team.ChannelID = ""
 		admin := a.mayDo(ctx, team, access.Administer) == nil
-		said, err := tab(a).myBudgets(ctx, who.UserID, admin, time.Now())
+		place := thread
+		place.ChannelID, place.Project = in.Row.ChannelID, cmp.Or(thread.Project, a.c.Access.Places.Project(in.Row.ChannelID))
+		said, err := tab(a).budgetsFor(ctx, place, who.UserID, admin, time.Now())
 		if err != nil {
 			return "", err
 		}
-		if len(said) > 0 {
-			a.Answer(in, strings.Join(said, "\n"))
-			return "budgets", nil
-		}
+		a.Answer(in, cmp.Or(strings.Join(said, "\n"), "No budget is set for you, this channel or its project."))
+		return "budgets", nil
 	}
 	outcome, refused, err := a.costs.Answer(ctx, who.UserID, placeOf(in, thread), words)
 	if refused != nil && in.Message != nil && a.unknown(refused) != nil {

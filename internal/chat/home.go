@@ -67,7 +67,7 @@ func (a tab) fillHome(ctx context.Context, shown *view.Home, who person) error {
 		return err
 	}
 	var err error
-	if shown.MyBudgets, err = a.myBudgets(ctx, user, false, now); err != nil {
+	if shown.MyBudgets, err = a.budgetsFor(ctx, threads.Thread{}, user, false, now); err != nil {
 		return err
 	}
 	pending, err := a.c.Store.TeamPending(ctx, a.self.Team, homePending)
@@ -271,16 +271,18 @@ func (a tab) homeBudgets(ctx context.Context, now time.Time) (out []view.HomeBud
 	return out, err
 }
 
-// myBudgets says how the budgets of a person stand, and with team the team's.
-func (a tab) myBudgets(ctx context.Context, user string, team bool, now time.Time) (out []string, err error) {
+// budgetsFor says how the budgets stand that hold for a person in a thread; the team's only with team. Of a thread that
+// is none, they are the person's own.
+func (a tab) budgetsFor(ctx context.Context, t threads.Thread, user string, team bool, now time.Time) (out []string, err error) {
 	mine, err := a.budgetsNow(ctx, now, func(b spend.Budget, _, _ time.Time) ([]string, error) {
-		if team && b.Scope == ledger.BudgetWorkspace {
-			return []string{""}, nil
-		}
-		if b.Scope != ledger.BudgetPerson || len(b.Only) > 0 && !slices.Contains(b.Only, user) {
+		key, holds := b.Key(t, user)
+		nowhere := map[ledger.BudgetScope]bool{
+			ledger.BudgetWorkspace: !team, ledger.BudgetChannel: t.ChannelID == "", ledger.BudgetProject: t.Project == "", ledger.BudgetThread: t.ID == 0,
+		}[b.Scope]
+		if !holds || nowhere {
 			return nil, nil
 		}
-		return []string{user}, nil
+		return []string{key}, nil
 	})
 	for _, b := range mine {
 		out = append(out, b.Name()+": "+money.USD(b.SpentMicroUSD)+" of "+money.USD(b.LimitMicroUSD))

@@ -168,7 +168,7 @@ var (
 	// spendWords are about money that was spent, whatever stands beside them.
 	spendWords = wordSet("cost costs costing costed spend spends spent spending spender spenders expense expenses expenditure usage")
 	// moneyWords are as often about something else: they need words that say whose or when.
-	moneyWords = wordSet(`bill bills billed invoice charge charged charges budget money dollar dollars usd $ euro euros €
+	moneyWords = wordSet(`bill bills billed invoice charge charged charges budget budgets money dollar dollars usd $ euro euros €
 		price prices paid pay paying tokens token burn burned burnt expensive cash`)
 	// uses are, too, after "how much".
 	uses = wordSet("use used using")

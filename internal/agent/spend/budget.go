@@ -100,7 +100,7 @@ func (a *Accounts) Check(ctx context.Context, t threads.Thread, user string) (Ch
 // periods at a time.
 func (a *Accounts) of(t threads.Thread, user string, at time.Time) (list []Budget, windows []ledger.BudgetWindow) {
 	for _, b := range a.budgets {
-		key, ok := b.key(t, user)
+		key, ok := b.Key(t, user)
 		if !ok {
 			continue
 		}
@@ -127,8 +127,8 @@ func (a *Accounts) named(ctx context.Context, t threads.Thread, b Status) Status
 	return b
 }
 
-// key is whose spend counts, and whether the budget is for them at all.
-func (b Budget) key(t threads.Thread, user string) (string, bool) {
+// Key is whose spend counts for a person in a thread, and whether the budget is for them at all.
+func (b Budget) Key(t threads.Thread, user string) (string, bool) {
 	key := ""
 	switch b.Scope {
 	case ledger.BudgetWorkspace:
