@@ -132,7 +132,7 @@ func TestRewind(t *testing.T) {
 	r.post(mallory, tree, r.thread, "@deckhand rewind")
 	r.told(mallory, tree, r.thread, "You don't have access")
 	r.post(linus, tree, r.thread, "@deckhand rewind")
-	r.choose("Before which message", "say:0")
+	r.choose("message to go back to", "say:0")
 	shown := r.says(tree, r.thread, "would change this; nothing is changed yet")
 	for _, want := range []string{"Files: 2, +1 −3 lines.", "notes.txt +1 −2", "loose.txt +0 −1", "Commits that leave the branch: 1.", "two", "In the repository lib:", "Files: 2, +0 −2 lines.", "Rewind 4 files and drop 2 commits"} {
 		if !strings.Contains(shown.all(), want) {
@@ -157,7 +157,7 @@ func TestRewind(t *testing.T) {
 
 	// Another thread begins after the first message.
 	r.post(linus, tree, r.thread, "@deckhand fork from")
-	r.choose("After which message", "say:1")
+	r.choose("message after which", "say:1")
 	r.says(tree, r.thread, "forked this thread")
 	forked := r.text(`SELECT thread_ts FROM threads WHERE forked_from IS NOT NULL`)
 	r.goesOn(forked, 1)
@@ -165,7 +165,7 @@ func TestRewind(t *testing.T) {
 
 	// Before the first message there was nothing; and then all of it again.
 	r.post(linus, tree, r.thread, "@deckhand rewind")
-	r.choose("Before which message", "say:1")
+	r.choose("message to go back to", "say:1")
 	r.find(tree, r.thread, "what that changes", func(m message) bool {
 		return strings.Contains(m.all(), "goes") && strings.Contains(m.all(), "Commits that leave the branch: 1.")
 	})
@@ -214,7 +214,7 @@ func TestRewindKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.post(linus, tree, r.thread, "@deckhand rewind")
-	r.choose("Before which message", "say:0")
+	r.choose("message to go back to", "say:0")
 	shown := r.says(tree, r.thread, "nothing is changed yet")
 	r.click(linus, tree, shown.TS, "say:0")
 	dir := r.text(`SELECT workspace FROM threads`)

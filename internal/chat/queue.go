@@ -68,6 +68,9 @@ func (a prompter) onQueueClick(ctx context.Context, in *Incoming) (outcome strin
 		return "too late", nil
 	}
 	a.agent.Wake(thread.ID)
+	if author := q.Prompts[i].UserID; done == "dropped" && author != who.UserID {
+		a.screen.Say(whereOf(thread.Key()), view.Sentence(a.nameOf(ctx, in)+" dropped the waiting message of "+a.people.Name(ctx, author)+"."))
+	}
 	return done, nil
 }
 
