@@ -42,7 +42,7 @@ func TestAChannelIsSetUp(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM bindings`); n != 0 {
 		t.Fatal("somebody else has set it up")
 	}
-	says(ada, "setup project nothing", "cannot be chosen here: there is other, sample.")
+	says(ada, "setup project nothing", "cannot be chosen here. You can choose other, sample.")
 	says(ada, "setup", "works on no project yet")
 	list := w.find(channel, "", "the projects", func(m message) bool { return m.EphemeralTo == ada && m.has("say:1") })
 	// Its buttons are the admin's: whoever else would press one is refused.

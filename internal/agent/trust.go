@@ -40,7 +40,7 @@ func (w *worker) withTrusted(ctx context.Context, p *place.Project) {
 		w.log.Warn("look at what the repository brings", zap.Error(err))
 	}
 	if len(asked) > 0 {
-		w.sayTo(ctx, w.thread.Key(), fmt.Sprintf("The repository brings %s that nobody has agreed to yet. What was trusted before is used meanwhile, or nothing. An admin sees what is new by writing “trust” here, and decides.", strings.Join(asked, ", ")), p.Name)
+		w.sayTo(ctx, w.thread.Key(), fmt.Sprintf("The repository brings %s that nobody has agreed to yet. Until an admin agrees, only what was trusted before is used. An admin writes “trust” here to see what is new, and decides.", strings.Join(asked, ", ")), p.Name)
 	}
 	agents, skills, err := w.trustedIn(ctx, p.Name, trust.Agents, trust.Skills)
 	if err != nil {

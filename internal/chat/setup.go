@@ -78,7 +78,7 @@ func (a binder) onSetupCommand(ctx context.Context, in *Incoming, name string) (
 		a.reply(in, setupChoices(now, may))
 		return "setup", nil
 	case project == "" && !ends:
-		a.reply(in, view.AskBack{Sentence: "The project “" + quoted(name) + "” cannot be chosen here: " + among(may), TS: in.postTS()})
+		a.reply(in, view.AskBack{Sentence: "The project “" + quoted(name) + "” cannot be chosen here. " + among(may), TS: in.postTS()})
 		return "no such project", nil
 	}
 	b := threads.Binding{ChannelID: channel, Project: project, BoundBy: in.Row.UserID}
@@ -89,7 +89,7 @@ func (a binder) onSetupCommand(ctx context.Context, in *Incoming, name string) (
 	if err := a.learnBindings(ctx, channel); err != nil {
 		return "", err
 	}
-	said := "This channel works on the project " + project + " from now on. An admin writes it into deckhand.yaml, so that it stands there, too: " + lineFor(b)
+	said := "This channel works on the project " + project + " from now on. Add this line to deckhand.yaml, too: " + lineFor(b)
 	switch {
 	case project == "" && was == "":
 		said = "This channel was not set up here."
@@ -97,7 +97,9 @@ func (a binder) onSetupCommand(ctx context.Context, in *Incoming, name string) (
 		said = "Forgotten: this channel works on what deckhand.yaml says, " + written + "."
 	case project == "":
 		said = "This channel works on no project any more. Threads that have begun go on."
-	case was != "" && was != project:
+	case was == project:
+		said = "This channel works on the project " + project + " already."
+	case was != "":
 		said += " Before, it was " + was + "."
 	}
 	a.Answer(in, said)
@@ -131,9 +133,9 @@ const setupMost = 20
 
 func among(projects []string) string {
 	if len(projects) == 0 {
-		return "you are an admin of none."
+		return "You are an admin of no project."
 	}
-	return "there is " + strings.Join(projects, ", ") + "."
+	return "You can choose " + strings.Join(projects, ", ") + "."
 }
 
 // lineFor is what deckhand.yaml has of a channel that was set up.

@@ -59,9 +59,9 @@ func Suggest(c Call) (result []Suggestion) {
 func (p Pattern) addsUp() string {
 	switch {
 	case p.writesCode():
-		return " Beside a permission to run that code it allows anything."
+		return " With a permission to run that code, it allows anything."
 	case p.runsCode():
-		return " Beside a permission to edit code it allows anything."
+		return " With a permission to edit code, it allows anything."
 	}
 	return ""
 }

@@ -131,9 +131,9 @@ func TestAPermissionSaysWhatItAddsUpTo(t *testing.T) {
 		input in
 		want  string
 	}{
-		{"Bash", in{"command": "go test ./..."}, "to edit code it allows anything."},
+		{"Bash", in{"command": "go test ./..."}, "to edit code, it allows anything."},
 		{"Bash", in{"command": "ls src"}, ""},
-		{"Edit", in{"file_path": "src/a.go"}, "to run that code it allows anything."},
+		{"Edit", in{"file_path": "src/a.go"}, "to run that code, it allows anything."},
 		{"WebFetch", in{"url": "https://go.dev"}, ""},
 	} {
 		for _, s := range Suggest(call(t, ws, tt.tool, tt.input)) {
