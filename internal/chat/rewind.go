@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -100,9 +101,13 @@ func (a steerer) listPast(h store.History, question string, say func(store.Past)
 		if !ok || p.Command {
 			continue
 		}
-		label := a.c.Redact(plaintext.OneLine(plaintext.Visible(p.Beginning())))
-		lines = append(lines, fmt.Sprintf("• “%s”, %s, %s", label, p.StartedAt.In(a.c.Store.TimeZone()).Format("2 January 15:04 MST"), money.USD(p.CostMicroUSD)))
-		page.Choices = append(page.Choices, view.Choice{Say: words, Label: plaintext.Clip(label, 60)})
+		label, at := a.c.Redact(plaintext.OneLine(plaintext.Visible(p.Beginning()))), p.StartedAt.In(a.c.Store.TimeZone())
+		lines = append(lines, fmt.Sprintf("• “%s”, %s, %s", label, at.Format("2 January 15:04 MST"), money.USD(p.CostMicroUSD)))
+		choice := view.Choice{Say: words, Label: plaintext.Clip(label, 60)}
+		if slices.ContainsFunc(page.Choices, func(c view.Choice) bool { return c.Label == choice.Label }) {
+			choice.Label += at.Format(", 15:04")
+		}
+		page.Choices = append(page.Choices, choice)
 	}
 	page.Sentence = strings.Join(lines, "\n")
 	return page

@@ -64,11 +64,13 @@ var (
 	monthOf   = monthNames()
 	weekdayOf = weekdayNames()
 
-	isoDate    = regexp.MustCompile(`^([0-9]{4})[-/]([0-9]{1,2})(?:[-/]([0-9]{1,2}))?$`)
-	yearOnly   = regexp.MustCompile(`^[0-9]{4}$`)
-	quarterISO = regexp.MustCompile(`^(?:([0-9]{4})-?)?q([0-9])$`)
-	dayOnly    = regexp.MustCompile(`^[0-9]{1,2}$`)
-	whole      = regexp.MustCompile(`^[+-]?[0-9]+$`)
+	dottedDate  = regexp.MustCompile(`^([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4})$`)
+	slashedDate = regexp.MustCompile(`^[0-9]{1,2}/[0-9]{1,2}(?:/[0-9]{2,4})?$`)
+	isoDate     = regexp.MustCompile(`^([0-9]{4})[-/]([0-9]{1,2})(?:[-/]([0-9]{1,2}))?$`)
+	yearOnly    = regexp.MustCompile(`^[0-9]{4}$`)
+	quarterISO  = regexp.MustCompile(`^(?:([0-9]{4})-?)?q([0-9])$`)
+	dayOnly     = regexp.MustCompile(`^[0-9]{1,2}$`)
+	whole       = regexp.MustCompile(`^[+-]?[0-9]+$`)
 )
 
 // unitNames are the words for units of time; what is shorter than a day is known to be
@@ -149,6 +151,11 @@ func (c calendar) point(words []word) (s span) {
 		return c.monthDay(monthOf[w], next, low(words, 2), 2)
 	case monthOf[w] != 0:
 		return c.month(monthOf[w], next)
+	}
+	if m := dottedDate.FindStringSubmatch(w); m != nil { // where dates have dots, the day is first
+		w = m[3] + "-" + m[2] + "-" + m[1]
+	} else if slashedDate.MatchString(w) {
+		return wrong(1, "“%s” can be two days. Write it as in 2026-10-03 or 3 October.", w)
 	}
 	if m := isoDate.FindStringSubmatch(w); m != nil {
 		month, _ := strconv.Atoi(m[2])

@@ -29,6 +29,7 @@ func TestQuestionsAreUnderstood(t *testing.T) {
 		"2026":                 "2026",
 		"2026-10":              "2026-10",
 		"2026/10/3":            "2026-10-03",
+		"3.10.2026":            "2026-10-03",
 		"October":              "2026-10",
 		"in october":           "2026-10",
 		"December":             "2025-12", // this year's has not begun
@@ -193,7 +194,7 @@ func TestMisunderstandingsAreSaid(t *testing.T) {
 		"last 24 hours":                  {"whole days", "this month"},
 		"today last month":               {"one period: today or last month", "today; last month"},
 		"last summer":                    {"last summer", "this month"},
-		"10/3/2026":                      {"10/3/2026", "this month"},
+		"10/3/2026":                      {"can be two days", "this month"},
 		"1 to 5":                         {"I don't know “1", "this month"},
 		"5 to 1 november":                {"write the earlier time first", "this month"},
 		"1 to 31 november":               {"November has no day 31.", "this month"},
