@@ -117,7 +117,7 @@ func setupChoices(now string, may []string) view.Page {
 	}
 	var choices []view.Choice
 	for _, p := range may[:min(len(may), setupMost)] {
-		choices = append(choices, view.Choice{Say: "setup project " + p, Label: p})
+		choices = append(choices, view.Choice{Say: "setup project " + p, Label: "Project " + p})
 	}
 	if now != "" {
 		choices = append(choices, view.Choice{Say: "setup project " + noProjectAny, Label: "No project"})
