@@ -1,8 +1,11 @@
 package threads
 
 // asleep is true of a thread t whose next prompt waits for a budget, or for the next attempt to start it.
-const asleep = `(EXISTS (SELECT FROM budget_waits b JOIN inbox w ON w.id = b.inbox_id
-	WHERE b.thread_id = t.id AND b.asleep AND b.until > now() AND w.state = 'accepted') OR ` + putOff + `)`
+const asleep = `(` + unpaid + ` OR ` + putOff + `)`
+
+// unpaid is true of a thread t whose next prompt waits for a budget.
+const unpaid = `EXISTS (SELECT FROM budget_waits b JOIN inbox w ON w.id = b.inbox_id
+	WHERE b.thread_id = t.id AND b.asleep AND b.until > now() AND w.state = 'accepted')`
 
 // putOff is true of a thread t whose next attempt to start is due later.
 const putOff = `EXISTS (SELECT FROM inbox o WHERE o.thread_id = t.id AND o.state IN ('accepted', 'running') AND o.next_try > now())`
