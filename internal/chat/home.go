@@ -285,7 +285,7 @@ func (a tab) budgetsFor(ctx context.Context, t threads.Thread, user string, team
 		return []string{key}, nil
 	})
 	for _, b := range mine {
-		out = append(out, b.Name()+": "+money.USD(b.SpentMicroUSD)+" of "+money.USD(b.LimitMicroUSD))
+		out = append(out, b.Name()+": "+money.Spent(b.SpentMicroUSD, b.LimitMicroUSD)+" of "+money.USD(b.LimitMicroUSD))
 	}
 	return out, err
 }

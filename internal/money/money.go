@@ -45,6 +45,16 @@ func shownDecimals(micro int64) int {
 	return decimals
 }
 
+// Spent writes for people what was spent of a limit: with as many more decimals as it takes to tell it from the limit while
+// something is left.
+func Spent(micro, limit int64) string {
+	decimals := shownDecimals(micro)
+	for decimals < places && micro < limit && rounded(micro, decimals) == rounded(limit, decimals) {
+		decimals++
+	}
+	return Fixed(micro, decimals)
+}
+
 // Fixed writes an amount for people with so many decimals, 0 to 6, whatever it is:
 // those of the steps of an axis, say. What is rounded to nothing has no minus.
 func Fixed(micro int64, decimals int) string {

@@ -36,6 +36,16 @@ func TestAmountsForPeople(t *testing.T) {
 	}
 }
 
+// TestWhatIsSpentIsToldFromItsLimit: while something is left.
+func TestWhatIsSpentIsToldFromItsLimit(t *testing.T) {
+	t.Parallel()
+	for spent, want := range map[int64]string{0: "$0.00", 2_000: "$0.002", 150_000: "$0.15", 294_900: "$0.29", 295_100: "$0.295", 299_999: "$0.299999", 300_000: "$0.30", 300_001: "$0.30", 310_000: "$0.31"} {
+		if got := Spent(spent, 300_000); got != want {
+			t.Errorf("%d: %s, want %s", spent, got, want)
+		}
+	}
+}
+
 func TestAmountsForMachines(t *testing.T) {
 	t.Parallel()
 	for micro, want := range map[int64]string{0: "0.000000", 1: "0.000001", -1: "-0.000001", 12_345_678: "12.345678", math.MinInt64: "-9223372036854.775808"} {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"math"
 	"time"
 
 	"deckhand/internal/agent/spend"
@@ -82,12 +83,16 @@ type HomeBudget struct {
 	Thread string // the address of a thread whose budget it is
 }
 
-// Share is how much of it was spent, in percent.
+// Share is how much of it was spent, in percent; 100 only once all of it is.
 func (b HomeBudget) Share() int64 {
 	if b.LimitMicroUSD <= 0 {
 		return 100
 	}
-	return int64(min(100*float64(b.SpentMicroUSD)/float64(b.LimitMicroUSD), 9999))
+	share := int64(math.Round(min(100*float64(b.SpentMicroUSD)/float64(b.LimitMicroUSD), 9999)))
+	if b.SpentMicroUSD < b.LimitMicroUSD {
+		share = min(share, 99)
+	}
+	return share
 }
 
 // Spend is what was spent within a scope and a period, as the ledger has it.

@@ -19,7 +19,7 @@ import (
 // the budget asks and nobody has decided.
 func Budget(v view.Budget) Page {
 	b, asks := v.Status, v.Asks()
-	numbers := mrkdwn.Code(money.USD(b.SpentMicroUSD)) + " of " + mrkdwn.Code(money.USD(b.LimitMicroUSD)) + " spent. It starts again on " + mrkdwn.Escape(b.Begins()) + "."
+	numbers := mrkdwn.Code(money.Spent(b.SpentMicroUSD, b.LimitMicroUSD)) + " of " + mrkdwn.Code(money.USD(b.LimitMicroUSD)) + " spent. It starts again on " + mrkdwn.Escape(b.Begins()) + "."
 	where := ""
 	if v.Link != "" {
 		where = " Noticed in " + linkTo(v.Link, "this thread") + "."

@@ -49,7 +49,7 @@ func addAdmin(a *view.HomeAdmin, add func(slack.Block)) {
 		if b.Scope == ledger.BudgetThread {
 			name = strings.TrimSuffix(name, "this thread") + linkTo(b.Thread, "a thread")
 		}
-		lines = append(lines, name+": "+money.USD(b.SpentMicroUSD)+" of "+money.USD(b.LimitMicroUSD)+" ("+strconv.FormatInt(b.Share(), 10)+" %)")
+		lines = append(lines, name+": "+money.Spent(b.SpentMicroUSD, b.LimitMicroUSD)+" of "+money.USD(b.LimitMicroUSD)+" ("+strconv.FormatInt(b.Share(), 10)+" %)")
 	}
 	if len(lines) > 0 {
 		add(section("", joinNonEmpty("\n", "*Budgets*", bullets(firstOf(lines, homeAdminMost, "… and ")))))

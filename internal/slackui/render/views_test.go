@@ -68,6 +68,7 @@ func TestHome(t *testing.T) {
 		Budgets: []view.HomeBudget{
 			homeBudget(ledger.BudgetWorkspace, "", ledger.BudgetMonthly, 12_340_000, 100_000_000), homeBudget(ledger.BudgetChannel, "C0DEV", ledger.BudgetDaily, 7, 0),
 			homeBudget(ledger.BudgetPerson, "U0ASKER", ledger.BudgetDaily, 1_000_000, 2_000_000), homeBudget(ledger.BudgetThread, "7", ledger.BudgetWeekly, 1_000_000, 4_000_000),
+			homeBudget(ledger.BudgetProject, "app", ledger.BudgetDaily, 299_900, 300_000), homeBudget(ledger.BudgetProject, "web", ledger.BudgetDaily, 2_710_000, 25_000_000),
 		},
 		Pending: 41, Oldest: at, Days: 7,
 		Deciders: []approvals.Stats{{Name: approver, Asked: 12, Allowed: 10, Denied: 2, Quick: 1, Median: 40 * time.Second}},
