@@ -64,23 +64,23 @@ func (h *leased) personal(ctx context.Context, p *place.Project) (without []stri
 			h.front.OfferConnection(h.thread.Key(), h.actsFor, s.Person, "The MCP server "+name+" acts as you, so its tools are missing: "+why+".")
 			continue
 		}
-		s.Acts = h.actingAt(name, s.Person)
+		s.Acts = h.actingAt(s.Person)
 		p.MCPServers[name] = s
 	}
 	return without
 }
 
 // actingAt is how the gateway learns whose token a call of a server is made with.
-func (h *leased) actingAt(name, host string) *egress.Person {
+func (h *leased) actingAt(host string) *egress.Person {
 	team, user, people := h.thread.TeamID, h.actsFor, h.people
 	return &egress.Person{
 		Token: func(ctx context.Context) (string, error) {
 			if now := h.acting.Load(); now == nil || *now != user {
-				return "", fmt.Errorf("the MCP server %s acts as the person whose turn runs, and none of theirs does", name)
+				return "", fmt.Errorf("%sacts as the person whose turn runs, and none of theirs does", egress.Said)
 			}
 			token, err := people.Token(ctx, team, user, host)
 			if err == nil && token == "" {
-				err = fmt.Errorf("the MCP server %s acts as whoever asks, who is not connected to %s any more: they write “connect” to Deckhand", name, host)
+				err = fmt.Errorf("%sacts as whoever asks, who is not connected there any more: they write “connect” to Deckhand", egress.Said)
 			}
 			return token, err
 		},

@@ -17,6 +17,7 @@ import (
 
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/agent/place"
+	"deckhand/internal/gateway/egress"
 	"deckhand/internal/store/inbox"
 	"deckhand/internal/store/threads"
 )
@@ -195,6 +196,9 @@ func reasonOf(m claude.MCPServer) string {
 		// A server says it: the database takes no NUL, and nobody would be told that it failed.
 		words := strings.FieldsFunc(strings.ToValidUTF8(m.Error, "�"), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 		reason := strings.TrimRight(strings.Join(words, " "), ".")
+		if _, ours, ok := strings.Cut(reason, ": "+egress.Said); ok { // Claude Code puts “Error POSTing to endpoint” before it
+			reason = "it " + ours
+		}
 		if runes := []rune(reason); len(runes) > maxReason {
 			reason = string(runes[:maxReason]) + "…"
 		}

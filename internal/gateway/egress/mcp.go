@@ -110,6 +110,10 @@ var (
 	mcpPrefix     = "Mcp-"
 )
 
+// Said begins a sentence of the gateway's about a server. It has no name, since the CLI takes the values of its
+// headers and parts of its address for secrets, and masks them in errors.
+const Said = "The MCP server "
+
 // mcp passes a call to one of the project's MCP servers. What is posted leaves if it needs no decision, such as
 // tools/list, or if there is one, see [Session.AllowCall].
 func (s *Session) mcp(w http.ResponseWriter, r *http.Request) {
@@ -161,7 +165,7 @@ func (s *Session) mcp(w http.ResponseWriter, r *http.Request) {
 				panic(http.ErrAbortHandler) // the head was sent, or the session has ended
 			}
 			s.complain("an MCP server cannot be reached", zap.String("server", name), zap.Error(err))
-			(&refusal{http.StatusBadGateway, "The MCP server " + name + " cannot be reached. An admin finds the reason in the bot's log."}).write(w)
+			(&refusal{http.StatusBadGateway, Said + "cannot be reached. An admin finds the reason in the bot's log."}).write(w)
 		},
 	}
 	proxy.ServeHTTP(w, r)

@@ -107,7 +107,7 @@ func TestServers(t *testing.T) {
 		{"GET", "root", serverToken, "/.well-known/oauth-authorization-server", "", 404, ""},
 		{"GET", "root", serverToken, "/.Well-Known/oauth-authorization-server", "", 404, ""},
 		{"POST", "old", serverToken, "/api/mcp", ping, 404, ""},
-		{"POST", "stock", serverToken, "/api/mcp", elsewhere, 502, "The MCP server stock cannot be reached. An admin finds the reason in the bot's log.\n"},
+		{"POST", "stock", serverToken, "/api/mcp", elsewhere, 502, "The MCP server cannot be reached. An admin finds the reason in the bot's log.\n"},
 		{"POST", "stock", serverToken, "/api/mcp", refused, 401, "the token … is over: …"},
 	} {
 		resp, body := w.call(c.method, c.server, c.token, c.path, c.body)
