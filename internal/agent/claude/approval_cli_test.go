@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -245,6 +246,18 @@ var approvalRows = []row{
 		}
 		if turn := s.run("say: And on we go."); turn.Result.IsError || !strings.Contains(turn.Text(), "And on we go.") {
 			t.Errorf("after it: %s", show(turn))
+		}
+	}},
+	{"interrupt while a command runs", "2.1.276", func(t *testing.T, cli program) {
+		s := share(t, cli, cli.plain)
+		s.onAsk = func(m *claude.CanUseTool) { s.must(s.p.Allow(m.RequestID, m.Input)) }
+		s.prompt(bash(t, "touch begun; sleep 1000"), "say: Not reached.")
+		s.until("an approval", func(m claude.Message) bool { _, ok := m.(*claude.CanUseTool); return ok })
+		eventually(s.ctx, t, func() bool { _, err := os.Stat(filepath.Join(s.dir, "begun")); return err == nil })
+		s.must(s.p.Interrupt(s.ctx))
+		s.result()
+		if i := slices.IndexFunc(s.turn.Items, func(it claude.Item) bool { return it.Tool != nil }); s.turn.Items[i].Tool.State != claude.ToolInterrupted {
+			t.Errorf("the command is %s: %q", s.turn.Items[i].Tool.State, s.turn.Items[i].Tool.Result)
 		}
 	}},
 	{"interrupt while asked", "2.0.0", func(t *testing.T, cli program) {

@@ -72,6 +72,8 @@ func (t *Output) result(m *User, b Block) {
 		switch {
 		case !b.IsError:
 			tool.State = ToolDone
+		case tool.State != ToolDenied && stopped(tool.Result):
+			tool.State = ToolInterrupted
 		case tool.State != ToolDenied:
 			tool.State = ToolFailed
 		}
@@ -85,6 +87,15 @@ func (t *Output) result(m *User, b Block) {
 	if tool := t.Items[i].Tool; tool.State == ToolDone {
 		t.taskTool(tool)
 	}
+}
+
+// stopped reports whether a result is what the CLI itself says of a call that ran when the turn was
+// interrupted: one that a person denied has the bot's words.
+func stopped(result string) bool {
+	return strings.HasPrefix(result, "The user doesn't want to proceed with this tool use.") ||
+		strings.HasPrefix(result, "The user doesn't want to take this action right now.") ||
+		strings.HasSuffix(result, "[Request interrupted by user for tool use]") || // before 2.1.276
+		strings.HasSuffix(result, "<error>Command was aborted before completion</error>")
 }
 
 // cutText cuts s to at most maxResult bytes, between runes.

@@ -224,7 +224,10 @@ func (v *turnWords) outcome(t *claude.ToolUse) string {
 	if r := v.asked[t.ID]; notRun(r) || len(r.Answers) > 0 {
 		return "" // the decision says all
 	}
-	if unfinished(t.State) && v.ended {
+	if t.State == claude.ToolInterrupted || unfinished(t.State) && v.ended {
+		if v.t.StoppedBy != "" {
+			return "stopped"
+		}
 		return "interrupted"
 	}
 	switch t.State {
@@ -234,8 +237,6 @@ func (v *turnWords) outcome(t *claude.ToolUse) string {
 		return "denied"
 	case claude.ToolFailed:
 		return "failed" + v.failure(t)
-	case claude.ToolInterrupted:
-		return "interrupted"
 	case claude.ToolStreaming, claude.ToolRunning:
 		return "running"
 	}

@@ -665,3 +665,15 @@ func TestWhereNothingRanNothingIsDone(t *testing.T) {
 		}
 	}
 }
+
+// A call that ran when its turn ended is said to be stopped where a person did it.
+func TestWhoStoppedACall(t *testing.T) {
+	t.Parallel()
+	for by, want := range map[string]string{"": "`sleep 9` · interrupted", asker: "`sleep 9` · stopped"} {
+		turn := ended(agent.TurnInterrupted, tool("Bash", `{"command":"sleep 9"}`, claude.ToolInterrupted, "no"))
+		turn.StoppedBy = by
+		if got := string(asJSON(t, render.Turn(turn, render.Options{})[0].Blocks)); !strings.Contains(got, want) {
+			t.Errorf("%q: %s", by, got)
+		}
+	}
+}
