@@ -11,6 +11,7 @@ import (
 	"deckhand/internal/money"
 	"deckhand/internal/plaintext"
 	"deckhand/internal/slackui/render/mrkdwn"
+	"deckhand/internal/store/approvals"
 )
 
 // todos is the model's list of work, while something is left of it. It may be left
@@ -123,6 +124,27 @@ func (v *turnWords) nothingRan() bool {
 	return some
 }
 
+// idleSteps counts the steps of a turn of which none ran.
+func (v *turnWords) idleSteps() string {
+	cancelled := 0
+	for i := range v.t.Content.Items {
+		if t := v.t.Content.Items[i].Tool; t != nil {
+			switch v.asked[t.ID].Status {
+			case approvals.Cancelled, approvals.Interrupted:
+				cancelled++
+			}
+		}
+	}
+	switch denied := v.t.Steps - cancelled; {
+	case cancelled == 0:
+		return plural(denied, "step", "steps") + " denied"
+	case denied <= 0:
+		return plural(cancelled, "step", "steps") + " cancelled"
+	default:
+		return plural(denied, "step", "steps") + " denied, " + count(cancelled) + " cancelled"
+	}
+}
+
 // footer sums an ended turn up.
 func (v *turnWords) footer() string {
 	t := v.t
@@ -149,7 +171,7 @@ func (v *turnWords) footer() string {
 		steps := plural(t.Steps, "step", "steps")
 		switch {
 		case v.idle:
-			steps += " denied"
+			steps = v.idleSteps()
 		case t.Contained >= t.Steps:
 			steps += " in the sandbox"
 		case t.Contained > 0:

@@ -677,3 +677,23 @@ func TestWhoStoppedACall(t *testing.T) {
 		}
 	}
 }
+
+// What nobody has denied is not said to be denied.
+func TestAStoppedTurnsCardIsCancelled(t *testing.T) {
+	t.Parallel()
+	first, second := tool("Bash", `{"command":"npm test"}`, claude.ToolDenied, "no"), tool("Bash", `{"command":"ls"}`, claude.ToolDenied, "no")
+	for name, c := range map[string]struct {
+		items []claude.Item
+		want  string
+	}{
+		"cancelled":                      {[]claude.Item{first}, "1 step cancelled · "},
+		"and one that the policy denied": {[]claude.Item{first, second}, "1 step denied, 1 cancelled · "},
+	} {
+		turn := ended(agent.TurnInterrupted, c.items...)
+		turn.Cards = []asked.Card{{Requests: []asked.Request{{ToolUseID: first.Tool.ID, ToolName: "Bash", Status: approvals.Cancelled}}}}
+		pages := render.Turn(turn, render.Options{})
+		if got := string(asJSON(t, pages[len(pages)-1].Blocks)); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
