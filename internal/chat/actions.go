@@ -120,7 +120,7 @@ func newTable(a *Chat) table {
 	}
 	forms := map[string]sentForm{
 		view.CallbackAsk:        {do: w.onAskSubmission, wrong: w.wrongAsk},
-		view.CallbackConnect:    {do: c.onConnectSubmission},
+		view.CallbackConnect:    {do: c.onConnectSubmission, wrong: wrongToken},
 		view.CallbackFeedback:   {do: rater{a}.onFeedbackSubmission},
 		view.CallbackBudget:     {do: b.onBudgetSubmission, wrong: wrongBudget},
 		view.CallbackDenyReason: {about: d.onReasonSubmission},

@@ -106,6 +106,19 @@ func (a connector) onConnectClick(ctx context.Context, in *Incoming) (outcome st
 	return "waits for a code", nil
 }
 
+// wrongToken says what is wrong with a token, or with an address that has its code.
+func wrongToken(s *Submission) map[string]string {
+	token := strings.TrimSpace(s.Inputs[view.TokenField][view.TokenField].Value)
+	if token != "" && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil
+	}
+	said := "That is no token: one has no spaces, and no letters with accents."
+	if strings.Contains(s.State, "\n") { // the form has a link
+		said = "That is no address with a code: one has no spaces, and no letters with accents."
+	}
+	return map[string]string{view.TokenField: said}
+}
+
 // onConnectSubmission connects the account of a token that a person has entered, or of an address that has its code.
 func (a connector) onConnectSubmission(ctx context.Context, in *Incoming) (outcome string, err error) {
 	host, kept, agreed := strings.Cut(in.Submission.State, "\n")
@@ -116,9 +129,9 @@ func (a connector) onConnectSubmission(ctx context.Context, in *Incoming) (outco
 		a.TellPerson(who.UserID, r.Sentence)
 		return "refused", nil
 	}
-	if !ok || !site.EntersToken() || token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		a.TellPerson(who.UserID, "That is no token, and no address with a code for one. Write “connect” to try again.")
-		return "no token", nil
+	if !ok || !site.EntersToken() {
+		a.TellPerson(who.UserID, notOffered)
+		return "not offered", nil
 	}
 	t := &oauth2.Token{AccessToken: token}
 	if agreed {
