@@ -209,7 +209,10 @@ func lossWords(all []place.Differs) string {
 		files += len(d.Files) + d.More
 		commits += d.Lost.Count
 	}
-	words := "rewind " + count(files, "file")
+	words := "rewind the conversation"
+	if files > 0 {
+		words = "rewind " + count(files, "file")
+	}
 	if commits > 0 {
 		words += " and drop " + count(commits, "commit")
 	}

@@ -63,6 +63,9 @@ Lost for good in lib: refs/stash is nowhere else.`
 	if got := dryRun(all, "to x", "deckhand/7", false); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
+	if got := lossWords(nil); got != "rewind the conversation" {
+		t.Errorf("where no file changed: %q", got)
+	}
 	if got := lossWords(all); got != "rewind 1 file and drop 2 commits" {
 		t.Error(got)
 	}
