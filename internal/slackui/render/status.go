@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"deckhand/internal/agent"
+	"deckhand/internal/agent/ask"
 	"deckhand/internal/agent/claude"
 	"deckhand/internal/chat/view"
 	"deckhand/internal/money"
@@ -125,17 +126,17 @@ func (v *turnWords) nothingRan() bool {
 }
 
 // idleSteps counts the steps of a turn of which none ran.
-func (v *turnWords) idleSteps() string {
+func idleSteps(of agent.TurnView, asked map[string]ask.Request) string {
 	cancelled := 0
-	for i := range v.t.Content.Items {
-		if t := v.t.Content.Items[i].Tool; t != nil {
-			switch v.asked[t.ID].Status {
+	for i := range of.Content.Items {
+		if t := of.Content.Items[i].Tool; t != nil {
+			switch asked[t.ID].Status {
 			case approvals.Cancelled, approvals.Interrupted:
 				cancelled++
 			}
 		}
 	}
-	switch denied := v.t.Steps - cancelled; {
+	switch denied := of.Steps - cancelled; {
 	case cancelled == 0:
 		return plural(denied, "step", "steps") + " denied"
 	case denied <= 0:
@@ -171,7 +172,7 @@ func (v *turnWords) footer() string {
 		steps := plural(t.Steps, "step", "steps")
 		switch {
 		case v.idle:
-			steps = v.idleSteps()
+			steps = idleSteps(t, v.asked)
 		case t.Contained >= t.Steps:
 			steps += " in the sandbox"
 		case t.Contained > 0:
