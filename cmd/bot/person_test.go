@@ -75,6 +75,8 @@ func TestAnMCPServerActsAsWhoeverAsks(t *testing.T) {
 	thread := w.post(linus, eng, "", "@deckhand "+whoami)
 	w.done(eng, thread, thread)
 	w.told(linus, eng, thread, "The MCP server mine acts as you, so its tools are missing: you are not connected to")
+	w.post(linus, eng, thread, "mcp")
+	w.told(linus, eng, thread, "it acts as Linus Engineer, who is not connected there")
 	heard()
 	connect(linus, thread, "token-canary-linus")
 	w.hears("You are connected to")

@@ -40,6 +40,8 @@ const (
 	ServerFailed    = "failed"
 	ServerNeedsAuth = "needs-auth"
 	ServerDisabled  = "disabled"
+	// ServerUnconnected is our own state: the process lacks it, as whoever it works for is not connected there.
+	ServerUnconnected = "unconnected"
 )
 
 // MCPServers are the names of a project's MCP servers.
@@ -174,6 +176,11 @@ func (s *session) onServers(ctx context.Context, list []claude.MCPServer, again 
 			said = append(said, fmt.Sprintf("The MCP server %s is connected again. Its tools: %d.", m.Name, now.Tools))
 		}
 		seen = append(seen, now)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.unconnected(ctx))) {
+		if slices.Contains(s.without, name) {
+			seen = append(seen, inbox.MCPServer{Name: name, Status: ServerUnconnected, Error: "it acts as " + s.front.Name(ctx, s.actsFor) + ", who is not connected there; “connect” does that"})
+		}
 	}
 	rows, err := s.store.NoteServers(ctx, s.heldLease(), seen, again, said...)
 	if errors.Is(err, threads.ErrFenced) {

@@ -58,10 +58,16 @@ func (a steerer) showServers(ctx context.Context, in *Incoming, t threads.Thread
 	}
 	for _, name := range names {
 		do := "off"
+		is := func(status string) bool {
+			return slices.ContainsFunc(now.MCPSeen, func(m inbox.MCPServer) bool { return m.Name == name && m.Status == status })
+		}
 		switch {
 		case slices.Contains(now.MCPOff, name):
 			do = "on"
-		case slices.ContainsFunc(now.MCPSeen, func(m inbox.MCPServer) bool { return m.Name == name && m.Status == agent.ServerFailed }):
+		case is(agent.ServerUnconnected):
+			buttons = append(buttons, view.Choice{Say: "connect", Label: "connect " + name})
+			continue
+		case is(agent.ServerFailed):
 			do = "reconnect"
 		}
 		buttons = append(buttons, view.Choice{Say: "mcp " + do + " " + name, Label: do + " " + name})
