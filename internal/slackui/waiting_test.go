@@ -331,7 +331,7 @@ func TestWhatWaitsIsShownWithButtons(t *testing.T) {
 			{"9.9", "ULINUS", view.ActionDrop, "2.0", "wrong message"},
 			{ts, "ULINUS", view.ActionDrop, "1.0", "too late"}, // it runs
 			{ts, "ULINUS", view.ActionSendNow, "3.0", "sent at once"},
-			{ts, "ULINUS", view.ActionDrop, "2.0", "dropped"},
+			{ts, "UADA", view.ActionDrop, "2.0", "dropped"},
 			{ts, "ULINUS", view.ActionDrop, "2.0", "too late"},
 		} {
 			if got := click(c.ts, c.user, c.action, c.post); got != c.want {
@@ -348,8 +348,8 @@ func TestWhatWaitsIsShownWithButtons(t *testing.T) {
 		d.front().ShowQueue(thread.ID, nil)
 		time.Sleep(5 * time.Second)
 		d.rest()
-		if left := d.slack.inThread(deskThread); len(left) != 0 {
-			t.Errorf("nothing waits, and the thread reads %+v", left)
+		if left := d.slack.inThread(deskThread); len(left) != 1 || left[0].text != "uada dropped the waiting message of ulinus." {
+			t.Errorf("nothing waits, who dropped what is told, and the thread reads %+v", left)
 		}
 		d.end(agent.TurnDone, "")
 	})
