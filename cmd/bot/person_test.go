@@ -76,7 +76,7 @@ func TestAnMCPServerActsAsWhoeverAsks(t *testing.T) {
 	w.done(eng, thread, thread)
 	w.told(linus, eng, thread, "The MCP server mine acts as you, so its tools are missing: you are not connected to")
 	w.post(linus, eng, thread, "mcp")
-	w.told(linus, eng, thread, "it acts as Linus Engineer, who is not connected there")
+	w.told(linus, eng, thread, "it acts as whoever asks, and Linus Engineer was told: you are not connected to")
 	heard()
 	connect(linus, thread, "token-canary-linus")
 	w.hears("You are connected to")

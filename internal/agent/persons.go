@@ -49,8 +49,8 @@ func (h *leased) connected(ctx context.Context, s place.MCPServer) error {
 }
 
 // personal has the servers of a process act as the person who is worked for, leaves out those at
-// which they are not connected, and offers them to connect.
-func (h *leased) personal(ctx context.Context, p *place.Project) (without []string) {
+// which they are not connected, into without with the reason, and offers them to connect.
+func (h *leased) personal(ctx context.Context, p *place.Project, without map[string]string) {
 	missing := h.unconnected(ctx)
 	for _, name := range slices.Sorted(maps.Keys(p.MCPServers)) {
 		s := p.MCPServers[name]
@@ -60,14 +60,13 @@ func (h *leased) personal(ctx context.Context, p *place.Project) (without []stri
 			continue
 		case lacks:
 			delete(p.MCPServers, name)
-			without = append(without, name)
+			without[name] = h.front.Name(ctx, h.actsFor) + " was told: " + why
 			h.front.OfferConnection(h.thread.Key(), h.actsFor, s.Person, "The MCP server "+name+" acts as you, so its tools are missing: "+why+".")
 			continue
 		}
 		s.Acts = h.actingAt(s.Person)
 		p.MCPServers[name] = s
 	}
-	return without
 }
 
 // actingAt is how the gateway learns whose token a call of a server is made with.
@@ -76,13 +75,16 @@ func (h *leased) actingAt(host string) *egress.Person {
 	return &egress.Person{
 		Token: func(ctx context.Context) (string, error) {
 			if now := h.acting.Load(); now == nil || *now != user {
-				return "", fmt.Errorf("%sacts as the person whose turn runs, and none of theirs does", egress.Said)
+				return "", errors.New("acts as the person whose turn runs, and none of theirs does")
 			}
 			token, err := people.Token(ctx, team, user, host)
-			if err == nil && token == "" {
-				err = fmt.Errorf("%sacts as whoever asks, who is not connected there any more: they write “connect” to Deckhand", egress.Said)
+			switch {
+			case err != nil:
+				return "", fmt.Errorf("acts as whoever asks, and their token cannot be used: %w", err)
+			case token == "":
+				return "", errors.New("acts as whoever asks, who is not connected there any more: they write “connect” to Deckhand")
 			}
-			return token, err
+			return token, nil
 		},
 		Refused: func(ctx context.Context, token string) { people.Refused(ctx, team, user, host, token) },
 	}

@@ -49,22 +49,23 @@ func (s *Supervisor) MCPServers(project string) []string {
 	return slices.Sorted(maps.Keys(s.projects[project].MCPServers))
 }
 
-// withServers is the project as the thread's next process has it: without the servers that are
-// off, which are named.
-func (h *leased) withServers(ctx context.Context) (p place.Project, off []string, err error) {
+// withServers is the project as the thread's next process has it, and the servers that it lacks: those that are off,
+// and with the reason those at which whoever is worked for is not connected.
+func (h *leased) withServers(ctx context.Context) (p place.Project, without map[string]string, err error) {
 	p = h.project
 	if len(p.MCPServers) == 0 {
 		return p, nil, nil
 	}
 	want, err := h.store.Steering(ctx, h.threadID)
-	p.MCPServers = maps.Clone(p.MCPServers)
+	p.MCPServers, without = maps.Clone(p.MCPServers), map[string]string{}
 	for _, name := range want.MCPOff {
 		if _, ok := p.MCPServers[name]; ok {
 			delete(p.MCPServers, name)
-			off = append(off, name)
+			without[name] = ""
 		}
 	}
-	return p, append(off, h.personal(ctx, &p)...), err
+	h.personal(ctx, &p, without)
+	return p, without, err
 }
 
 // lacksServer reports whether the process was started without a server that is on by now.
@@ -74,9 +75,12 @@ func (s *session) lacksServer(ctx context.Context) (bool, error) {
 	}
 	want, err := s.store.Steering(ctx, s.threadID)
 	missing := s.unconnected(ctx)
-	return slices.ContainsFunc(s.without, func(name string) bool {
-		return !slices.Contains(want.MCPOff, name) && missing[name] == ""
-	}), err
+	for name := range s.without {
+		if !slices.Contains(want.MCPOff, name) && missing[name] == "" {
+			return true, err
+		}
+	}
+	return false, err
 }
 
 // serversOff has the process be without the servers that are off.
@@ -177,9 +181,9 @@ func (s *session) onServers(ctx context.Context, list []claude.MCPServer, again 
 		}
 		seen = append(seen, now)
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.unconnected(ctx))) {
-		if slices.Contains(s.without, name) {
-			seen = append(seen, inbox.MCPServer{Name: name, Status: ServerUnconnected, Error: "it acts as " + s.front.Name(ctx, s.actsFor) + ", who is not connected there; “connect” does that"})
+	for _, name := range slices.Sorted(maps.Keys(s.without)) {
+		if why := s.without[name]; why != "" {
+			seen = append(seen, inbox.MCPServer{Name: name, Status: ServerUnconnected, Error: "it acts as whoever asks, and " + why})
 		}
 	}
 	rows, err := s.store.NoteServers(ctx, s.heldLease(), seen, again, said...)
@@ -203,7 +207,7 @@ func reasonOf(m claude.MCPServer) string {
 		// A server says it: the database takes no NUL, and nobody would be told that it failed.
 		words := strings.FieldsFunc(strings.ToValidUTF8(m.Error, "�"), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 		reason := strings.TrimRight(strings.Join(words, " "), ".")
-		if _, ours, ok := strings.Cut(reason, ": "+egress.Said); ok { // Claude Code puts “Error POSTing to endpoint” before it
+		if _, ours, ok := strings.Cut(reason, ": "+egress.TheServer); ok { // Claude Code puts “Error POSTing to endpoint” before it
 			reason = "it " + ours
 		}
 		if runes := []rune(reason); len(runes) > maxReason {

@@ -37,9 +37,9 @@ type session struct {
 	recalls string // what its first prompt begins with
 	// model, effort and mode are what it was told; empty is its own choice.
 	model, effort, mode string
-	// without are the MCP servers that it was started without, since they were off, and servers
+	// without are the MCP servers that it was started without, with the reason unless they were off, and servers
 	// how they were seen last.
-	without  []string
+	without  map[string]string
 	servers  []inbox.MCPServer
 	content  claude.Output         // the last turn, which the next one follows
 	actsFor  string                // as whom it acts at MCP servers

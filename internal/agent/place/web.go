@@ -40,7 +40,7 @@ type MCPServer struct {
 // nobody is as whom a process acts that was begun for nobody.
 var nobody = egress.Person{
 	Token: func(context.Context) (string, error) {
-		return "", errors.New("this server acts as whoever asks, and nobody does")
+		return "", errors.New("acts as whoever asks, and nobody does")
 	},
 	Refused: func(context.Context, string) {},
 }

@@ -42,7 +42,7 @@ type Server struct {
 
 // Person is somebody as whom a server is called.
 type Person struct {
-	// Token is what they are called by now, as a bearer. Its error is a sentence.
+	// Token is what they are called by now, as a bearer. Its error goes on a sentence that begins with [TheServer].
 	Token func(ctx context.Context) (string, error)
 	// Refused is told that the server did not take a token.
 	Refused func(ctx context.Context, token string)
@@ -55,7 +55,7 @@ func (s Server) called(ctx context.Context) (Server, *refusal) {
 	}
 	token, err := s.Person.Token(ctx)
 	if err != nil {
-		return s, &refusal{http.StatusForbidden, err.Error()}
+		return s, &refusal{http.StatusForbidden, TheServer + err.Error()}
 	}
 	s.Headers = s.Headers.Clone()
 	s.Headers.Set("Authorization", "Bearer "+token)
@@ -110,9 +110,9 @@ var (
 	mcpPrefix     = "Mcp-"
 )
 
-// Said begins a sentence of the gateway's about a server. It has no name, since the CLI takes the values of its
+// TheServer begins a sentence of the gateway's about a server. It has no name, since the CLI takes the values of its
 // headers and parts of its address for secrets, and masks them in errors.
-const Said = "The MCP server "
+const TheServer = "The MCP server "
 
 // mcp passes a call to one of the project's MCP servers. What is posted leaves if it needs no decision, such as
 // tools/list, or if there is one, see [Session.AllowCall].
@@ -165,7 +165,7 @@ func (s *Session) mcp(w http.ResponseWriter, r *http.Request) {
 				panic(http.ErrAbortHandler) // the head was sent, or the session has ended
 			}
 			s.complain("an MCP server cannot be reached", zap.String("server", name), zap.Error(err))
-			(&refusal{http.StatusBadGateway, Said + "cannot be reached. An admin finds the reason in the bot's log."}).write(w)
+			(&refusal{http.StatusBadGateway, TheServer + "cannot be reached. An admin finds the reason in the bot's log."}).write(w)
 		},
 	}
 	proxy.ServeHTTP(w, r)

@@ -170,7 +170,7 @@ func TestAServerIsCalledAsAPerson(t *testing.T) {
 	}{
 		{"token-of-ada", "", 200, "called by Bearer token-of-ada"},
 		{"token-of-grace", "", 401, "called by …"},
-		{"", "nobody is connected", 403, "nobody is connected\n"},
+		{"", "acts as nobody", 403, "The MCP server acts as nobody\n"},
 	} {
 		if token, why = c.token, nil; c.why != "" {
 			why = errors.New(c.why)
