@@ -54,7 +54,11 @@ func (a prompter) onQueueClick(ctx context.Context, in *Incoming) (outcome strin
 	case i < 0:
 	case in.Click.Action == view.ActionDrop:
 		done = "dropped"
-		ok, rows, err = a.c.Store.DropWaiting(ctx, inboxID, who.UserID, string(agent.PromptStopped))
+		said := ""
+		if author := q.Prompts[i].UserID; author != who.UserID {
+			said = a.nameOf(ctx, in) + " dropped the waiting message of " + a.people.Name(ctx, author) + "."
+		}
+		ok, rows, err = a.c.Store.DropWaiting(ctx, inboxID, who.UserID, string(agent.PromptStopped), said)
 	default:
 		ok, err = a.c.Store.SendNow(ctx, inboxID, who.UserID)
 	}
@@ -68,9 +72,6 @@ func (a prompter) onQueueClick(ctx context.Context, in *Incoming) (outcome strin
 		return "too late", nil
 	}
 	a.agent.Wake(thread.ID)
-	if author := q.Prompts[i].UserID; done == "dropped" && author != who.UserID {
-		a.screen.Say(whereOf(thread.Key()), view.Sentence(a.nameOf(ctx, in)+" dropped the waiting message of "+a.people.Name(ctx, author)+"."))
-	}
 	return done, nil
 }
 

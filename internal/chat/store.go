@@ -126,7 +126,7 @@ type outgoing interface {
 type queues interface {
 	Queue(ctx context.Context, threadID int64) (inbox.Queue, error)
 	SendNow(ctx context.Context, inboxID int64, by string) (ok bool, err error)
-	DropWaiting(ctx context.Context, inboxID int64, by, mark string) (ok bool, rows []outbox.Row, err error)
+	DropWaiting(ctx context.Context, inboxID int64, by, mark, said string) (ok bool, rows []outbox.Row, err error)
 	StandQueue(ctx context.Context, threadID int64) (outbox.Row, error)
 }
 

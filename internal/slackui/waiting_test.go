@@ -343,7 +343,7 @@ func TestWhatWaitsIsShownWithButtons(t *testing.T) {
 		if p := d.became("3.0"); p.UrgentBy != "ULINUS" || d.became("2.0").State != "done" {
 			t.Errorf("they are %+v, %+v", p, d.became("2.0"))
 		}
-		_, _, err = d.store.DropWaiting(context.Background(), d.became("3.0").InboxID, "UADA", "")
+		_, _, err = d.store.DropWaiting(context.Background(), d.became("3.0").InboxID, "UADA", "", "")
 		d.must(err)
 		d.front().ShowQueue(thread.ID, nil)
 		time.Sleep(5 * time.Second)
@@ -380,7 +380,7 @@ func TestTheQueueOfADeadProcess(t *testing.T) {
 				}
 				stop()
 				d.kill()
-				_, _, err := d.store.DropWaiting(context.Background(), d.became("2.0").InboxID, "UADA", "")
+				_, _, err := d.store.DropWaiting(context.Background(), d.became("2.0").InboxID, "UADA", "", "")
 				d.must(err)
 				time.Sleep(time.Minute)
 				d.rest()

@@ -147,14 +147,14 @@ func TestAPromptIsSentNow(t *testing.T) {
 	if ok, err := b.SendNow(t.Context(), running.InboxID, "U2"); ok || err != nil {
 		t.Error("what runs was sent", err)
 	}
-	if ok, _, err := b.DropWaiting(t.Context(), running.InboxID, "U2", "stopped"); ok || err != nil {
+	if ok, _, err := b.DropWaiting(t.Context(), running.InboxID, "U2", "stopped", ""); ok || err != nil {
 		t.Error("what runs was dropped", err)
 	}
-	ok, rows, err := b.DropWaiting(t.Context(), ids[2], "U2", "stopped")
+	ok, rows, err := b.DropWaiting(t.Context(), ids[2], "U2", "stopped", "")
 	if !ok || err != nil || len(rows) != 1 || rows[0].Kind != outbox.Mark || b.next(t) != ids[1] {
 		t.Errorf("dropped: %v, %+v, %v; then %d is next", ok, rows, err, b.next(t))
 	}
-	if ok, _, _ := b.DropWaiting(t.Context(), ids[2], "U2", "stopped"); ok {
+	if ok, _, _ := b.DropWaiting(t.Context(), ids[2], "U2", "stopped", ""); ok {
 		t.Error("it was dropped twice")
 	}
 }

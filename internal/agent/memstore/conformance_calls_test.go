@@ -147,7 +147,7 @@ var calls = []struct {
 		if id == 0 || c.r.IntN(4) > 0 {
 			return "error not now"
 		}
-		ok, rows, err := c.store.DropWaiting(ctx, id, "U2", "stopped")
+		ok, rows, err := c.store.DropWaiting(ctx, id, "U2", "stopped", []string{"", "dropped"}[c.r.IntN(2)])
 		return fmt.Sprint(ok, c.saying(rows), fate(err))
 	}},
 	{"change a post", func(ctx context.Context, c *caller) string {

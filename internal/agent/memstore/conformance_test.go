@@ -36,7 +36,7 @@ type books interface {
 	RevokeGrant(ctx context.Context, teamID string, id int64, by string) (approvals.Grant, bool, error)
 	DecideBudget(ctx context.Context, id string, d ledger.BudgetDecision, by string) (ledger.BudgetNotice, error)
 	SendNow(ctx context.Context, inboxID int64, by string) (bool, error)
-	DropWaiting(ctx context.Context, inboxID int64, by, mark string) (bool, []outbox.Row, error)
+	DropWaiting(ctx context.Context, inboxID int64, by, mark, said string) (bool, []outbox.Row, error)
 	Edit(ctx context.Context, p inbox.Post, change func(json.RawMessage) (json.RawMessage, bool, error)) (bool, error)
 	Delete(ctx context.Context, p inbox.Post) (bool, []outbox.Row, error)
 	SavePosts(ctx context.Context, posts ...outbox.PostedMessage) error

@@ -145,7 +145,7 @@ func (b *Store) Delete(ctx context.Context, p inbox.Post) (bool, []outbox.Row, e
 }
 
 // DropWaiting is [store.Store.DropWaiting].
-func (b *Store) DropWaiting(ctx context.Context, inboxID int64, by, mark string) (bool, []outbox.Row, error) {
+func (b *Store) DropWaiting(ctx context.Context, inboxID int64, by, mark, said string) (bool, []outbox.Row, error) {
 	if err := b.lock(ctx); err != nil {
 		return false, nil, err
 	}
@@ -154,7 +154,7 @@ func (b *Store) DropWaiting(ctx context.Context, inboxID int64, by, mark string)
 	if e.State != "accepted" {
 		return false, nil, nil
 	}
-	_, rows, waits := b.drop(e.ThreadID, []*envelope{e}, inbox.Drop{Outcome: "dropped by " + by, Mark: mark})
+	_, rows, waits := b.drop(e.ThreadID, []*envelope{e}, inbox.Drop{Outcome: "dropped by " + by, Mark: mark, Sentence: func(int) string { return said }})
 	rows = append(rows, waits...)
 	b.notify(pg.Notice{Kind: pg.NoticePrompt, ThreadID: e.ThreadID})
 	return true, rows, nil

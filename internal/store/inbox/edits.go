@@ -91,15 +91,15 @@ func (s *Store) GiveToModel(ctx context.Context, p Post, project string) (ok boo
 // Delete finishes a post without a turn, since its author deleted it, and returns the outbox rows. ok is false when
 // there is none.
 func (s *Store) Delete(ctx context.Context, p Post) (ok bool, rows []outbox.Row, err error) {
-	ok, rows, err = s.withdraw(ctx, "deleted", "", `i.kind = 'message' AND i.team_id = $2 AND i.channel_id = $3 AND i.ts = $4 AND i.user_id = $5
+	ok, rows, err = s.withdraw(ctx, "deleted", "", "", `i.kind = 'message' AND i.team_id = $2 AND i.channel_id = $3 AND i.ts = $4 AND i.user_id = $5
 		AND i.state IN ('received', 'accepted')`, p.TeamID, p.ChannelID, p.TS, p.UserID)
 	return ok, rows, pg.Wrap(err, "delete the post %s in %s", p.TS, p.ChannelID)
 }
 
-// DropWaiting finishes a prompt without a turn, since somebody dropped it. mark is for an [outbox.Mark]. ok is false
-// when it has a turn by now, or is gone.
-func (s *Store) DropWaiting(ctx context.Context, inboxID int64, by, mark string) (ok bool, rows []outbox.Row, err error) {
-	ok, rows, err = s.withdraw(ctx, "dropped by "+by, mark, `i.id = $2 AND i.state = 'accepted'`, inboxID)
+// DropWaiting finishes a prompt without a turn, since somebody dropped it. mark is for an [outbox.Mark], and said, unless
+// it is empty, tells the thread. ok is false when it has a turn by now, or is gone.
+func (s *Store) DropWaiting(ctx context.Context, inboxID int64, by, mark, said string) (ok bool, rows []outbox.Row, err error) {
+	ok, rows, err = s.withdraw(ctx, "dropped by "+by, mark, said, `i.id = $2 AND i.state = 'accepted'`, inboxID)
 	return ok, rows, pg.Wrap(err, "drop prompt %d", inboxID)
 }
 
@@ -123,9 +123,9 @@ func (s *Store) SendNow(ctx context.Context, inboxID int64, by string) (ok bool,
 	return ok, pg.Wrap(err, "send prompt %d now", inboxID)
 }
 
-// withdraw finishes an envelope without a turn, and wakes the thread's replica. mark is for an [outbox.Mark], or
-// empty. It returns the outbox rows.
-func (s *Store) withdraw(ctx context.Context, outcome, mark, where string, args ...any) (ok bool, rows []outbox.Row, err error) {
+// withdraw finishes an envelope without a turn, and wakes the thread's replica. mark is for an [outbox.Mark],
+// and said for an [outbox.Said]; either may be empty. It returns the outbox rows.
+func (s *Store) withdraw(ctx context.Context, outcome, mark, said, where string, args ...any) (ok bool, rows []outbox.Row, err error) {
 	err = s.db.InTx(ctx, func(tx pg.Tx) error {
 		var id, threadID int64
 		var waited bool
@@ -145,6 +145,9 @@ func (s *Store) withdraw(ctx context.Context, outcome, mark, where string, args 
 		var tell []outbox.NewRow
 		if mark != "" {
 			tell = append(tell, outbox.NewRow{Kind: outbox.Mark, Inbox: id, Body: mark})
+		}
+		if said != "" {
+			tell = append(tell, outbox.NewRow{Kind: outbox.Said, Body: said})
 		}
 		if waited {
 			tell = append(tell, outbox.NewRow{Kind: outbox.Wait, Inbox: id})

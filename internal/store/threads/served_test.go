@@ -56,7 +56,7 @@ func TestWhenAThreadIsServed(t *testing.T) {
 	}
 	thread, _, err = storetest.Acquire(ctx, s, thread.ID, "replica-1")
 	must(err)
-	if ok, _, err := s.DropWaiting(ctx, id, "U1", "stopped"); err != nil || !ok {
+	if ok, _, err := s.DropWaiting(ctx, id, "U1", "stopped", ""); err != nil || !ok {
 		t.Fatalf("the prompt is not dropped: %v", err)
 	}
 	if got := stale("T1"); len(got) > 0 {
