@@ -43,8 +43,8 @@ type command struct {
 	// steers says that it steers the thread's session. Its exact form alone is the command, as
 	// people begin work with such words, too, and where a channel wants mentions it takes one.
 	steers bool
-	// strange says that work hardly begins with its name: a few words that do, and are not its form, are asked back.
-	strange bool
+	// asksBack says that a few words that begin with its name and are not its form are asked back: no work begins so.
+	asksBack bool
 	// run carries it out for a person who is entitled to it, answers them, and says in
 	// a word or two what came of it.
 	run func(ctx context.Context, in *Incoming, rest string) (outcome string, err error)
@@ -96,7 +96,7 @@ func allCommands(a *Chat) commands {
 			help: view.HelpLine{Say: []string{"model opus", "model", "model default"}, Means: "choose the model that answers, with its price, or write model=opus in a message"},
 		},
 		{
-			name: "effort", act: access.Prompt, inThread: true, steers: true, strange: true, form: form(`([A-Za-z]*)[.!?…]*`),
+			name: "effort", act: access.Prompt, inThread: true, steers: true, asksBack: true, form: form(`([A-Za-z]*)[.!?…]*`),
 			run:  s.session(s.onEffortCommand),
 			help: view.HelpLine{Say: []string{"effort high", "effort low", "effort default"}, Means: "how much the model thinks"},
 		},
@@ -108,7 +108,7 @@ func allCommands(a *Chat) commands {
 			help: view.HelpLine{Say: []string{"plan"}, Means: "have the next work planned first, for approval"},
 		},
 		{
-			name: "mode", act: access.Prompt, inThread: true, steers: true, strange: true, form: form(`([A-Za-z]*)[.!?…]*`),
+			name: "mode", act: access.Prompt, inThread: true, steers: true, asksBack: true, form: form(`([A-Za-z]*)[.!?…]*`),
 			run:  s.session(s.onModeCommand),
 			help: view.HelpLine{Say: []string{"mode default", "mode plan"}, Means: "switch planning off again, or on"},
 		},
@@ -118,7 +118,7 @@ func allCommands(a *Chat) commands {
 			help: view.HelpLine{Say: []string{"retry"}, Means: "do the last message again, as yours"},
 		},
 		{
-			name: "rewind", act: access.Prompt, inThread: true, steers: true, strange: true, form: form(`((?:(?:back|[1-9][0-9]*)(?: +yes +[0-9]+ +[0-9a-f-]+)?)?)[.!?…]*`),
+			name: "rewind", act: access.Prompt, inThread: true, steers: true, asksBack: true, form: form(`((?:(?:back|[1-9][0-9]*)(?: +yes +[0-9]+ +[0-9a-f-]+)?)?)[.!?…]*`),
 			run:  s.session(s.onRewindCommand),
 			help: view.HelpLine{Say: []string{"rewind", "rewind back"}, Means: "take the thread back to before a message: files, branch and conversation, after a look at what would change; or undo that"},
 		},
@@ -148,7 +148,7 @@ func allCommands(a *Chat) commands {
 			help: view.HelpLine{Say: []string{"compact"}, Means: "sum the conversation up, so that there is room again"},
 		},
 		{
-			name: "mcp", act: access.Prompt, inThread: true, steers: true, strange: true, form: form(`((?:(?:off|on|reconnect) +[a-z0-9-]+)?)[.!?…]*`),
+			name: "mcp", act: access.Prompt, inThread: true, steers: true, asksBack: true, form: form(`((?:(?:off|on|reconnect) +[a-z0-9-]+)?)[.!?…]*`),
 			run:  s.session(s.onMCPCommand),
 			help: view.HelpLine{Say: []string{"mcp", "mcp off linear", "mcp on linear", "mcp reconnect linear"}, Means: "the MCP servers of this thread: how they are, switch one off or on, connect it again"},
 		},
@@ -441,6 +441,9 @@ func (a router) onCostsCommand(ctx context.Context, in *Incoming, words string) 
 		admin := a.mayDo(ctx, team, access.Administer) == nil
 		place := thread
 		place.ChannelID, place.Project = in.Row.ChannelID, cmp.Or(thread.Project, a.c.Access.Places.Project(in.Row.ChannelID))
+		if !slices.Contains(tab(a).usable(ctx, who.UserID), place.Project) {
+			place.Project = "" // as in reports, its sum is for those who may use all of it
+		}
 		said, err := tab(a).budgetsFor(ctx, place, who.UserID, admin, time.Now())
 		if err != nil {
 			return "", err

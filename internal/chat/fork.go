@@ -62,9 +62,6 @@ func (a steerer) onForkCommand(ctx context.Context, in *Incoming, t threads.Thre
 		a.untilSaved(ctx, t.ID)
 	}
 	name := a.nameOf(ctx, in)
-	if in.Click != nil { // a second click would begin a second thread
-		a.screen.Replace(in, view.Sentence(name+" chose where another thread begins."))
-	}
 	above := *in
 	above.Row.ThreadTS = ""
 	ts, err := a.screen.PostOnce(ctx, &above, view.Forked{Name: name, Title: t.Title, Address: a.screen.Permalink(t.ChannelID, t.ThreadTS)})

@@ -314,16 +314,20 @@ func (a tab) budgetsNow(ctx context.Context, now time.Time, keys func(b spend.Bu
 	return out, nil
 }
 
-// sandboxes says of the projects that the person may use what shuts their agents in.
-func (a tab) sandboxes(ctx context.Context, user string) []view.HomeSandbox {
-	var projects []string
+// usable are the projects that a person may use as a whole.
+func (a tab) usable(ctx context.Context, user string) (projects []string) {
 	a.people.Establish(ctx, a.self.Team, user, "", func(f access.Facts) access.Answer {
 		var need access.Need
 		projects, need = a.c.Access.Usable(access.Asker{User: user}, f)
 		return access.Answer{Need: need}
 	})
+	return projects
+}
+
+// sandboxes says of the projects that the person may use what shuts their agents in.
+func (a tab) sandboxes(ctx context.Context, user string) []view.HomeSandbox {
 	var out []view.HomeSandbox
-	for _, p := range projects {
+	for _, p := range a.usable(ctx, user) {
 		if s := a.c.Sandboxes[p]; s != "" {
 			out = append(out, view.HomeSandbox{Project: p, InForce: s})
 		}

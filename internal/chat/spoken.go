@@ -84,7 +84,7 @@ func (list commands) read(text string) *spoken {
 	if m := c.form.FindStringSubmatch(rest); m != nil && coded == c.byCode {
 		return &spoken{command: c, rest: m[1]}
 	}
-	if c.steers && !c.strange {
+	if c.steers && !c.asksBack {
 		return nil
 	}
 	if c.noun || coded || len(strings.Fields(rest)) < longestNearly {
