@@ -174,7 +174,7 @@ func (v *validation) pulls(at string, d document, p projectYAML) {
 	kind := d.pullsOf(p).Kind
 	if kind == "" {
 		v.add(at+".forge", "what kind of forge this is does not follow from its address; write github, gitlab or gitea (which is Forgejo's, too)")
-	} else if u, err := url.Parse(d.forgeOf(p)[0]); err == nil && u.User == nil { // who is in it is told by where the address stands
+	} else if u, err := url.Parse(d.forgeOf(p)[0]); err == nil && u.User == nil { // one with a password is refused where it stands, and not repeated
 		if _, err := forge.Site(forge.Config{Kind: kind, URL: u.String()}); err != nil {
 			v.add(at, "%v", err)
 		}

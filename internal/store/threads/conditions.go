@@ -1,10 +1,10 @@
 package threads
 
 // asleep is true of a thread t whose next prompt waits for a budget, or for the next attempt to start it.
-const asleep = `(` + unpaid + ` OR ` + putOff + `)`
+const asleep = `(` + waitsForBudget + ` OR ` + putOff + `)`
 
-// unpaid is true of a thread t whose next prompt waits for a budget.
-const unpaid = `EXISTS (SELECT FROM budget_waits b JOIN inbox w ON w.id = b.inbox_id
+// waitsForBudget is true of a thread t in which a prompt waits for a budget.
+const waitsForBudget = `EXISTS (SELECT FROM budget_waits b JOIN inbox w ON w.id = b.inbox_id
 	WHERE b.thread_id = t.id AND b.asleep AND b.until > now() AND w.state = 'accepted')`
 
 // putOff is true of a thread t whose next attempt to start is due later.

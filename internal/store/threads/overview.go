@@ -60,7 +60,7 @@ type Filter struct {
 const threadState = `CASE
 	WHEN EXISTS (SELECT FROM approvals a WHERE a.thread_id = t.id AND a.delivered_at IS NULL AND a.status = 'pending') THEN 'waits'
 	WHEN EXISTS (SELECT FROM turns r WHERE r.thread_id = t.id AND r.state = 'running') THEN 'running'
-	WHEN ` + unpaid + ` THEN 'budget'
+	WHEN ` + waitsForBudget + ` THEN 'budget'
 	WHEN EXISTS (SELECT FROM inbox i WHERE i.thread_id = t.id AND i.state IN ('accepted', 'running')) THEN 'queued'
 	ELSE COALESCE((SELECT CASE WHEN r.over_budget THEN 'over_budget' ELSE r.state END
 		FROM turns r WHERE r.thread_id = t.id ORDER BY r.id DESC LIMIT 1), 'new')
