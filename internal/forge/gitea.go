@@ -20,6 +20,8 @@ const (
 	settling = 5 * time.Second
 	// checking is what it says then to whoever merges, also when the base has just moved.
 	checking = "Please try again later"
+	// mergeTries is how often a merge is tried while it says so, with a fifth of settling between.
+	mergeTries = 30
 	// wip begins the title of a draft: Gitea has no other sign of it.
 	wip = "WIP: "
 )
@@ -369,9 +371,9 @@ func readyTitle(title string) string {
 }
 
 func (g *ofGitea) Merge(ctx context.Context, number int, m NewMerge) (string, error) {
-	for end := time.Now().Add(6 * g.settledIn); ; {
+	for tries := 1; ; tries++ { // its own calls may take longer than the waits between them
 		commit, err := g.merge(ctx, number, m)
-		if r := refusalOf(err); r == nil || r.message != checking || time.Now().After(end) {
+		if r := refusalOf(err); r == nil || r.message != checking || tries == mergeTries {
 			return commit, err
 		}
 		now, lookErr := g.Pull(ctx, number)
